@@ -1,16 +1,20 @@
-"""When a real replica that is a minute behind will have caught up, as forecast at the start and half way.
+"""When a real replica that is a minute behind will have caught up, as forecast at the start and
+half way.
 
     python docker/servers/bring.py 9.7
-    python benchmarks/catch_up.py --calibration prices.json --output benchmarks/results/catch_up_9.7.json
+    python benchmarks/catch_up.py --calibration prices.json \
+        --output benchmarks/results/catch_up_9.7.json
 
-A source and a replica of 9.7 as they ship (durable commits) with the same table and primary key. A session on the source changes some
-rows in each transaction, so many a second, all the time. The replica's applier begins `--behind` seconds late. Three seconds later,
-and once more when half of the lag is gone,
+A source and a replica of 9.7 as they ship (durable commits) with the same table and primary key. A
+session on the source changes some rows in each transaction, so many a second, all the time. The
+replica's applier begins `--behind` seconds late. Three seconds later, and once more when half of
+the lag is gone,
 
     binlag forecast LOG --replica mysql://THE_REPLICA --json
 
-says how long it will take (now.catch_up_seconds). The replica has caught up when what it applied last was committed on the source less
-than a second ago; performance_schema tells. Takes three to five minutes for each number of workers.
+says how long it will take (now.catch_up_seconds). The replica has caught up when what it applied
+last was committed on the source less than a second ago; performance_schema tells. Takes three to
+five minutes for each number of workers.
 """
 
 from __future__ import annotations
@@ -32,7 +36,10 @@ from decode import machine
 from replication import ReplicationWords, Server
 
 VERSION = "9.7"
-OPTIONS: dict[str, str | int | bool | None] = {"innodb_buffer_pool_size": "256M", "max_binlog_size": 1 << 30}
+OPTIONS: dict[str, str | int | bool | None] = {
+    "innodb_buffer_pool_size": "256M",
+    "max_binlog_size": 1 << 30,
+}
 ROWS = 200_000
 LEVEL_SECONDS = 1.0
 POLL_SECONDS = 0.25
@@ -53,12 +60,15 @@ class Pair:
         self.source, self.replica, words = source, replica, ReplicationWords(VERSION)
         for server in (source, replica):
             server.execute(
-                "SET SESSION sql_log_bin = 0, cte_max_recursion_depth = 100000000", "CREATE DATABASE shop",
-                "CREATE TABLE shop.item (id INT NOT NULL PRIMARY KEY, n INT NOT NULL, note CHAR(120) NOT NULL)",
-                f"INSERT INTO shop.item WITH RECURSIVE s (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < {ROWS}) "
+                "SET SESSION sql_log_bin = 0, cte_max_recursion_depth = 100000000",
+                "CREATE DATABASE shop",
+                "CREATE TABLE shop.item (id INT NOT NULL PRIMARY KEY, n INT NOT NULL, "
+                "note CHAR(120) NOT NULL)",
+                "INSERT INTO shop.item WITH RECURSIVE s (i) AS (SELECT 1 UNION ALL SELECT i + 1 "
+                f"FROM s WHERE i < {ROWS}) "
                 "SELECT i, 0, SHA2(i, 256) FROM s",
                 "ANALYZE TABLE shop.item",
-            )  # fmt: skip
+            )
         source.execute("FLUSH BINARY LOGS")
         self.log = source.binlog_files()[-1]
         replica.execute(words.change_source(source), words("START REPLICA IO_THREAD"))
@@ -73,7 +83,10 @@ class Pair:
             with self.source.connect(autocommit=True) as connection, connection.cursor() as cursor:
                 while not stop.wait(max(start + number / rate - time.monotonic(), 0)):
                     first = draw.randrange(ROWS - rows)
-                    cursor.execute(f"UPDATE shop.item SET n = n + 1 WHERE id BETWEEN {first + 1} AND {first + rows}")
+                    cursor.execute(
+                        f"UPDATE shop.item SET n = n + 1 WHERE id BETWEEN {first + 1} AND "
+                        f"{first + rows}"
+                    )
                     number += 1
 
         thread = Thread(target=work)
@@ -85,7 +98,8 @@ class Pair:
             thread.join()
 
     def behind(self) -> float:
-        """Seconds since the commit on the source of what the replica applied last; a day where there is none."""
+        """Seconds since the commit on the source of what the replica applied last; a day where
+        there is none."""
         any_yet, microseconds = self.replica.query(APPLIED)[0]
         return float(microseconds) / 1e6 if any_yet else 86_400.0
 
@@ -95,15 +109,32 @@ class Pair:
         given = [sys.executable, "-m", "applier", "forecast", *logs, "--json"]
         given += ["--replica", f"mysql://root@127.0.0.1:{self.replica.port}"]
         given += ["--calibration", calibration] if calibration else []
-        done = subprocess.run(given, check=True, capture_output=True, env={**os.environ, "BINLAG_PASSWORD": self.replica.password})
+        done = subprocess.run(
+            given,
+            check=True,
+            capture_output=True,
+            env={**os.environ, "BINLAG_PASSWORD": self.replica.password},
+        )
         said: dict[str, Any] = json.loads(done.stdout)
-        return {name: said["now"][name] for name in ("time", "behind_seconds", "transactions_left", "capacity", "catch_up_seconds")}
+        return {
+            name: said["now"][name]
+            for name in (
+                "time",
+                "behind_seconds",
+                "transactions_left",
+                "capacity",
+                "catch_up_seconds",
+            )
+        }
 
 
 def run(workers: int, given: argparse.Namespace) -> dict[str, Any]:
     """One catch-up."""
     second = {**OPTIONS, "server_id": 2, "replica_parallel_workers": workers}
-    with Server(VERSION, options=OPTIONS, gtids=True) as source, Server(VERSION, options=second, gtids=True) as replica:
+    with (
+        Server(VERSION, options=OPTIONS, gtids=True) as source,
+        Server(VERSION, options=second, gtids=True) as replica,
+    ):
         pair = Pair(source, replica)
         with pair.traffic(given.rate, given.rows):
             time.sleep(given.behind)
@@ -124,22 +155,34 @@ def run(workers: int, given: argparse.Namespace) -> dict[str, Any]:
     for one in said:
         one["real_seconds"] = level - one["time"]
         print(_words(workers, one), flush=True)
-    return {"workers": workers, "caught_up": lags[-1][1] < LEVEL_SECONDS, "asked": said, "lags": lags}
+    return {
+        "workers": workers,
+        "caught_up": lags[-1][1] < LEVEL_SECONDS,
+        "asked": said,
+        "lags": lags,
+    }
 
 
 def _words(workers: int, one: dict[str, Any]) -> str:
     return (
-        f"{workers} workers, {one['behind_seconds']:.0f} s behind: forecast {one['catch_up_seconds']} s "
+        f"{workers} workers, {one['behind_seconds']:.0f} s behind: forecast "
+        f"{one['catch_up_seconds']} s "
         f"(capacity {one['capacity']:.2f}), took {one['real_seconds']:.1f} s"
     )
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--workers", default="1,4")
     parser.add_argument("--behind", type=float, default=60.0, help="seconds (default: %(default)s)")
-    parser.add_argument("--rate", type=float, default=100.0, help="transactions a second (default: %(default)s)")
-    parser.add_argument("--rows", type=int, default=400, help="that a transaction changes (default: %(default)s)")
+    parser.add_argument(
+        "--rate", type=float, default=100.0, help="transactions a second (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--rows", type=int, default=400, help="that a transaction changes (default: %(default)s)"
+    )
     parser.add_argument("--calibration", help="forecast with these prices")
     parser.add_argument("--output", type=Path, required=True)
     given = parser.parse_args()

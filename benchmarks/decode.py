@@ -1,19 +1,25 @@
-"""Decoding a binary log: binlag's Arrow batches beside mysqlbinlog and python-mysql-replication, in one run.
+"""Decoding a binary log: binlag's Arrow batches beside mysqlbinlog and python-mysql-replication, in
+one run.
 
-    python benchmarks/decode.py bench/bulk.000001 [--mysqlbinlog PATH] [--runs 5] [--output benchmarks/results/decode.json]
+    python benchmarks/decode.py bench/bulk.000001 [--mysqlbinlog PATH] [--runs 5] \
+        [--output benchmarks/results/decode.json]
 
-Each contestant is a process of its own, timed from its start to its end, import and start-up included:
+Each contestant is a process of its own, timed from its start to its end, import and start-up
+included:
 
-    binlag                     read_batches() over the whole log, every batch built (checksums verified)
+    binlag                     read_batches() over the whole log, every batch built (checksums
+                               verified)
     binlag, no threads         the same with threads=1
     binlag, first run          the same with an empty kernel cache: compiles first
-    mysqlbinlog                -vv --base64-output=decode-rows, output to /dev/null (does not verify checksums)
+    mysqlbinlog                -vv --base64-output=decode-rows, output to /dev/null (does not verify
+                               checksums)
     mysqlbinlog, verifying     the same with --verify-binlog-checksum
-    python-mysql-replication   its event classes fed from the file, rows decoded, on the first --slice MB only; its time is scaled
-                               up by bytes
+    python-mysql-replication   its event classes fed from the file, rows decoded, on the first
+                               --slice MB only; its time is scaled up by bytes
     binlag, plain Python       the path for small logs, on the same slice, scaled too
 
-Contestants take turns, so that a slow moment of the machine meets all; the best and the median of the runs are printed.
+Contestants take turns, so that a slow moment of the machine meets all; the best and the median of
+the runs are printed.
 """
 
 from __future__ import annotations
@@ -49,7 +55,8 @@ HERE = Path(__file__).resolve().parent
 
 
 class _NoServer:
-    """What the peer's event classes ask of a connection. It has no reader of files, its tests stand in for one like this."""
+    """What the peer's event classes ask of a connection. It has no reader of files, its tests stand
+    in for one like this."""
 
     charset = "utf8mb4"
 
@@ -58,14 +65,21 @@ class _NoServer:
 
 
 def read_with_peer(path: str) -> int:
-    """Decodes all rows of a log with python-mysql-replication's own classes; returns the number of row images."""
+    """Decodes all rows of a log with python-mysql-replication's own classes; returns the number of
+    row images."""
     from pymysql.protocol import MysqlPacket
     from pymysqlreplication import event, row_event
     from pymysqlreplication.packet import BinLogPacketWrapper
 
     log = Path(path).read_bytes()
     rows_classes = (row_event.WriteRowsEvent, row_event.UpdateRowsEvent, row_event.DeleteRowsEvent)
-    allowed = {*rows_classes, row_event.TableMapEvent, event.QueryEvent, event.XidEvent, event.GtidEvent}
+    allowed = {
+        *rows_classes,
+        row_event.TableMapEvent,
+        event.QueryEvent,
+        event.XidEvent,
+        event.GtidEvent,
+    }
     tables: dict[int, Any] = {}
     server = _NoServer()
     at, images = 4, 0
@@ -73,12 +87,28 @@ def read_with_peer(path: str) -> int:
         length = int.from_bytes(log[at + 9 : at + 13], "little")
         packet = MysqlPacket(b"\0" + log[at : at + length], "utf8mb4")
         wrapper = BinLogPacketWrapper(
-            packet, tables, server, (9, 7, 0), True, allowed, None, None, None, None, False, False, False, False, False
+            packet,
+            tables,
+            server,
+            (9, 7, 0),
+            True,
+            allowed,
+            None,
+            None,
+            None,
+            None,
+            False,
+            False,
+            False,
+            False,
+            False,
         )
         if isinstance(wrapper.event, row_event.TableMapEvent):
             tables[wrapper.event.table_id] = wrapper.event.get_table()
         elif isinstance(wrapper.event, rows_classes):
-            images += len(wrapper.event.rows) * (2 if isinstance(wrapper.event, row_event.UpdateRowsEvent) else 1)
+            images += len(wrapper.event.rows) * (
+                2 if isinstance(wrapper.event, row_event.UpdateRowsEvent) else 1
+            )
         at += length
     return images
 
@@ -118,7 +148,11 @@ class Contest:
         if program := mysqlbinlog(arguments.mysqlbinlog):
             decode = [*program, "-vv", "--base64-output=decode-rows"]
             self.commands["mysqlbinlog"] = ([*decode, str(everything)], everything, False)
-            self.commands["mysqlbinlog, verifying"] = ([*decode, "--verify-binlog-checksum", str(everything)], everything, False)
+            self.commands["mysqlbinlog, verifying"] = (
+                [*decode, "--verify-binlog-checksum", str(everything)],
+                everything,
+                False,
+            )
         try:
             version("mysql-replication")
             self.commands["python-mysql-replication"] = ([*python, PEER, str(part)], part, True)
@@ -139,7 +173,14 @@ class Contest:
 
 
 def machine() -> dict[str, Any]:
-    cpu = next((line.split(":")[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")), platform.processor())
+    cpu = next(
+        (
+            line.split(":")[1].strip()
+            for line in _lines("/proc/cpuinfo")
+            if line.startswith("model name")
+        ),
+        platform.processor(),
+    )
     packages = {}
     for name in ("numpy", "numba", "llvmlite", "pyarrow", "mysql-replication"):
         try:
@@ -147,7 +188,8 @@ def machine() -> dict[str, Any]:
         except PackageNotFoundError:
             packages[name] = "not installed"
     return {
-        "cpu": cpu, "cores": os.cpu_count(), "system": platform.platform(), "python": platform.python_version(), "packages": packages,
+        "cpu": cpu, "cores": os.cpu_count(), "system": platform.platform(),
+        "python": platform.python_version(), "packages": packages,
         "load": os.getloadavg(),
     }  # fmt: skip
 
@@ -168,7 +210,9 @@ def mysqlbinlog(given: str | None) -> list[str]:
 
 
 def _version_of(program: list[str]) -> str:
-    shown = subprocess.run([*program, "--version"], capture_output=True, text=True, check=True).stdout
+    shown = subprocess.run(
+        [*program, "--version"], capture_output=True, text=True, check=True
+    ).stdout
     return shown.split("mysqlbinlog")[-1].strip()
 
 
@@ -187,16 +231,33 @@ def report(times: dict[str, list[float]], size: int) -> None:
     print(f"{'':28}{'best':>10}{'median':>10}{'MB/s':>9}   against binlag")
     for name, seconds in sorted(times.items(), key=lambda item: min(item[1])):
         best = min(seconds)
-        print(f"{name:28}{best:9.2f}s{statistics.median(seconds):9.2f}s{size / best / 1e6:9.1f}   {best / own:.1f} times")
+        print(
+            f"{name:28}{best:9.2f}s{statistics.median(seconds):9.2f}s{size / best / 1e6:9.1f}   "
+            f"{best / own:.1f} times"
+        )
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("log", type=Path, help="a binary log, e.g. one of make_log.py")
-    parser.add_argument("--mysqlbinlog", help="the program (default: that of docker/servers/bring.py 9.7)")
+    parser.add_argument(
+        "--mysqlbinlog", help="the program (default: that of docker/servers/bring.py 9.7)"
+    )
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--slow-runs", type=int, default=3, help="runs of those that are measured on a slice, and of the first run")
-    parser.add_argument("--slice", type=int, default=10, help="megabytes for those that are too slow for the whole log")
+    parser.add_argument(
+        "--slow-runs",
+        type=int,
+        default=3,
+        help="runs of those that are measured on a slice, and of the first run",
+    )
+    parser.add_argument(
+        "--slice",
+        type=int,
+        default=10,
+        help="megabytes for those that are too slow for the whole log",
+    )
     parser.add_argument("--output", type=Path, help="write the raw times there, as JSON")
     arguments = parser.parse_args()
     size = arguments.log.stat().st_size
@@ -209,7 +270,8 @@ def main() -> int:
     report(times, size)
     if arguments.output:
         result = {
-            "log": {"name": arguments.log.name, "bytes": size, "slice_bytes": slice_bytes}, "machine": machine(),
+            "log": {"name": arguments.log.name, "bytes": size, "slice_bytes": slice_bytes},
+            "machine": machine(),
             "mysqlbinlog": peer_version, "seconds": times,
             "note": "whole processes; times of slices are scaled to the whole log by bytes",
         }  # fmt: skip

@@ -1,15 +1,18 @@
 """Listing a log as text: `binlag events` beside mysqlbinlog, in turns of one run.
 
-    python benchmarks/events.py bench/oltp.000001 [--mysqlbinlog PATH] [--runs 5] [--output benchmarks/results/events-oltp.json]
+    python benchmarks/events.py bench/oltp.000001 [--mysqlbinlog PATH] [--runs 5] \
+        [--output benchmarks/results/events-oltp.json]
 
-Each contestant is a process of its own whose output goes to /dev/null, timed from its start to its end:
+Each contestant is a process of its own whose output goes to /dev/null, timed from its start to its
+end:
 
     events               binlag events LOG (checksums verified)
     mysqlbinlog          mysqlbinlog LOG (does not verify checksums)
     events --rows        binlag events --rows LOG
     mysqlbinlog -vv      mysqlbinlog -vv LOG
 
-Beside the time that passed stands the processors' (user and system): a machine with other work to do leaves that alone.
+Beside the time that passed stands the processors' (user and system): a machine with other work to
+do leaves that alone.
 """
 
 from __future__ import annotations
@@ -51,27 +54,42 @@ def run(command: list[str]) -> tuple[float, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("log", type=Path)
-    parser.add_argument("--mysqlbinlog", help="the program (default: that of docker/servers/bring.py 9.7)")
+    parser.add_argument(
+        "--mysqlbinlog", help="the program (default: that of docker/servers/bring.py 9.7)"
+    )
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--output", type=Path, help="write the raw times there, as JSON")
     given = parser.parse_args()
     contestants = commands(str(given.log.resolve()), mysqlbinlog(given.mysqlbinlog))
-    run(contestants["events"])  # the kernels are in their cache, and the log is in the page cache for all
+    # the kernels are in their cache, and the log is in the page cache for all
+    run(contestants["events"])
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in contestants}
     for _ in range(given.runs):
         for name, command in contestants.items():
             times[name].append(run(command))
     for name, runs in times.items():
         passed, used = zip(*runs, strict=True)
-        print(f"{name:16} best {min(passed):.2f} s, median {median(passed):.2f} s; processors: median {median(used):.2f} s")
+        print(
+            f"{name:16} best {min(passed):.2f} s, median {median(passed):.2f} s; processors: "
+            f"median {median(used):.2f} s"
+        )
     for own, peer in PAIRS:
-        ratios = [median([one[at] for one in times[own]]) / median([one[at] for one in times[peer]]) for at in (0, 1)]
+        ratios = [
+            median([one[at] for one in times[own]]) / median([one[at] for one in times[peer]])
+            for at in (0, 1)
+        ]
         print(f"{own} ÷ {peer}: {ratios[0]:.2f} (processors: {ratios[1]:.2f})")
     if given.output:
         size = given.log.stat().st_size
-        result = {"log": {"name": given.log.name, "bytes": size}, "machine": machine(), "seconds_and_processor_seconds": times}
+        result = {
+            "log": {"name": given.log.name, "bytes": size},
+            "machine": machine(),
+            "seconds_and_processor_seconds": times,
+        }
         given.output.write_text(json.dumps(result, indent=1) + "\n")
 
 

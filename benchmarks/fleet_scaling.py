@@ -1,8 +1,10 @@
 """The forecast of a fleet in this process, by Spark on one core, on two, and on a standalone
 cluster: the same numbers, and MB/s per core.
 
-    python benchmarks/make_log.py oltp --port 3306 --output bench/oltp.000001 --schema bench/oltp.sql --mysqldump bin/mysqldump
-    python benchmarks/fleet_scaling.py bench/oltp.000001 --schema bench/oltp.sql [--sources 200] [--gigabytes 20] [--runs 3]
+    python benchmarks/make_log.py oltp --port 3306 --output bench/oltp.000001 \
+        --schema bench/oltp.sql --mysqldump bin/mysqldump
+    python benchmarks/fleet_scaling.py bench/oltp.000001 --schema bench/oltp.sql \
+        [--sources 200] [--gigabytes 20] [--runs 3]
 
 The fleet is made of the given logs: each becomes some variants, whole copies behind each other by
 `grow_log.py` with other times, so many that sources have the size asked for on average. Sources are
@@ -58,7 +60,9 @@ sources:
 """
 
 
-def make_fleet(folder: Path, logs: list[Path], schema: Path, sources: int, source_bytes: int) -> int:
+def make_fleet(
+    folder: Path, logs: list[Path], schema: Path, sources: int, source_bytes: int
+) -> int:
     """Writes the fleet into a folder; its bytes."""
     variants: list[Path] = []
     for at in range(VARIANTS):
@@ -70,7 +74,9 @@ def make_fleet(folder: Path, logs: list[Path], schema: Path, sources: int, sourc
         source = folder / f"shop-{at:03}"
         source.mkdir()
         os.link(variants[at % VARIANTS], source / "binlog.000001")
-        counts = "".join(f"bench,sbtest{table},{10_000 * (at % 7 + table)}\n" for table in range(1, 5))
+        counts = "".join(
+            f"bench,sbtest{table},{10_000 * (at % 7 + table)}\n" for table in range(1, 5)
+        )
         (source / "rows.csv").write_text(f"TABLE_SCHEMA,TABLE_NAME,TABLE_ROWS\n{counts}")
     (folder / "schema.sql").write_bytes(schema.read_bytes())
     (folder / "fleet.yaml").write_text(FLEET)
@@ -97,7 +103,8 @@ def processor_seconds(root: int) -> float:
 
 
 def run_once(contestant: str, folder: Path) -> None:
-    """One run, in a process that does nothing else: prints its seconds and a digest of its numbers."""
+    """One run, in a process that does nothing else: prints its seconds and a digest of its
+    numbers."""
     began = time.perf_counter()
     with session(contestant) as spark:
         ready, before = time.perf_counter(), processor_seconds(os.getpid())
@@ -106,7 +113,17 @@ def run_once(contestant: str, folder: Path) -> None:
     failed = [one.error for one in result.failed]
     told = sorted(json.dumps([one.source, one.summary], sort_keys=True) for one in result.outcomes)
     digest = hashlib.sha256("\n".join(told).encode()).hexdigest()
-    print(json.dumps({"start": ready - began, "seconds": seconds, "processor": used, "digest": digest, "failed": failed}))
+    print(
+        json.dumps(
+            {
+                "start": ready - began,
+                "seconds": seconds,
+                "processor": used,
+                "digest": digest,
+                "failed": failed,
+            }
+        )
+    )
 
 
 @contextmanager
@@ -135,24 +152,38 @@ def measure(folder: Path, runs: int) -> dict[str, list[dict[str, Any]]]:
     for _ in range(runs):
         for name, told in found.items():
             command = [sys.executable, __file__, "--run", name, "--folder", str(folder)]
-            line = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()[-1]
+            line = subprocess.run(
+                command, stdout=subprocess.PIPE, text=True, check=True
+            ).stdout.splitlines()[-1]
             told.append(json.loads(line))
             last = told[-1]
-            print(f"{name}: {last['seconds']:.1f} s, processors {last['processor']:.1f} s (start {last['start']:.1f} s)", file=sys.stderr)
+            print(
+                f"{name}: {last['seconds']:.1f} s, processors {last['processor']:.1f} s (start "
+                f"{last['start']:.1f} s)",
+                file=sys.stderr,
+            )
     every = [one for told in found.values() for one in told]
     if any(one["failed"] for one in every) or len({one["digest"] for one in every}) > 1:
-        raise SystemExit(f"the numbers differ, or a source failed: {[one['failed'] for one in every]}")
+        raise SystemExit(
+            f"the numbers differ, or a source failed: {[one['failed'] for one in every]}"
+        )
     return found
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("logs", nargs="*", type=Path)
     parser.add_argument("--schema", type=Path, help="the schema of all logs")
     parser.add_argument("--sources", type=int, default=200)
     parser.add_argument("--gigabytes", type=float, default=20.0)
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--folder", type=Path, help="where the fleet is made [default: a temporary folder, removed at the end]")
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        help="where the fleet is made [default: a temporary folder, removed at the end]",
+    )
     parser.add_argument("--output", type=Path, help="write the raw times there, as JSON")
     parser.add_argument("--run", choices=CORES, help=argparse.SUPPRESS)
     return parser.parse_args()
@@ -171,7 +202,8 @@ def main() -> int:
         print(f"{arguments.sources} sources, {size / 1e9:.2f} GB; load {os.getloadavg()[0]:.1f}")
         found = measure(Path(name), arguments.runs)
     median, used = (
-        {one: statistics.median(run[what] for run in told) for one, told in found.items()} for what in ("seconds", "processor")
+        {one: statistics.median(run[what] for run in told) for one, told in found.items()}
+        for what in ("seconds", "processor")
     )
     for one, seconds in median.items():
         rates = size / 1e6 / seconds / CORES[one], size / 1e6 / used[one]
@@ -181,7 +213,10 @@ def main() -> int:
         told = {"sources": arguments.sources, "bytes": size, "machine": machine(), "runs": found}
         arguments.output.write_text(json.dumps(told, indent=1) + "\n")
     ratio = median["local[1]"] / median["local[2]"]
-    print(f"local[2] is {ratio:.2f} times as fast as local[1]; all numbers are equal; load {os.getloadavg()[0]:.1f}")
+    print(
+        f"local[2] is {ratio:.2f} times as fast as local[1]; all numbers are equal; "
+        f"load {os.getloadavg()[0]:.1f}"
+    )
     return 0
 
 

@@ -1,20 +1,26 @@
-"""How right the forecast is: ten workloads that the calibration has not seen, forecast from their binlogs, then applied by a real replica.
+"""How right the forecast is: ten workloads that the calibration has not seen, forecast from their
+binlogs, then applied by a real replica.
 
     python docker/servers/bring.py 9.7
-    python benchmarks/forecast_accuracy.py --set fifth --rounds 5 --output benchmarks/results/forecast_accuracy_9.7.json
+    python benchmarks/forecast_accuracy.py --set fifth --rounds 5 \
+        --output benchmarks/results/forecast_accuracy_9.7.json
 
 1. `binlag measure --into` the server that will be the replica: prices of its units of work.
-2. Each workload is run on a source of the same version, whose tables have a primary key; the replica's tables have the keys that the
-   workload is about. The replica has fetched the binlog, its applier is stopped.
-3. The forecast reads the binlog file and, from the live replica, definitions, row counts and cardinalities. It knows nothing else.
-4. The replica's applier starts; an onlooker takes the time between the workload's first transaction and its last. Time that the applier
-   stood in line for a processor that something else used is left out, as in the measurement (Linux tells; `queue_seconds` in the results).
+2. Each workload is run on a source of the same version, whose tables have a primary key; the
+   replica's tables have the keys that the workload is about. The replica has fetched the binlog,
+   its applier is stopped.
+3. The forecast reads the binlog file and, from the live replica, definitions, row counts and
+   cardinalities. It knows nothing else.
+4. The replica's applier starts; an onlooker takes the time between the workload's first transaction
+   and its last. Time that the applier stood in line for a processor that something else used is
+   left out, as in the measurement (Linux tells; `queue_seconds` in the results).
 
-Rounds of the workloads, and a measurement between each two of them: the speed of a machine may change for minutes, so they take turns, and
-both the measurement and the workloads count with their medians. Workloads: `forecast_workloads.py`; the sets before `fifth` have
-steered the model. A measurement takes 5 minutes, a round of `fifth` 2; `--keep FOLDER` keeps all, and a run that was interrupted
-(SIGTERM ends the servers, too) goes on.
-`--server 5.7` does the same on 5.7 with HASH_SCAN on. The aim: within 15 % at the median, 35 % at worst.
+Rounds of the workloads, and a measurement between each two of them: the speed of a machine may
+change for minutes, so they take turns, and both the measurement and the workloads count with their
+medians. Workloads: `forecast_workloads.py`; the sets before `fifth` have steered the model. A
+measurement takes 5 minutes, a round of `fifth` 2; `--keep FOLDER` keeps all, and a run that was
+interrupted (SIGTERM ends the servers, too) goes on. `--server 5.7` does the same on 5.7 with
+HASH_SCAN on. The aim: within 15 % at the median, 35 % at worst.
 """
 
 from __future__ import annotations
@@ -66,8 +72,11 @@ class Pair:
         self.stratum = stratum
         options = {**RELAXED, "binlog_row_event_max_size": 1 << 20}
         replica = {**RELAXED, "server_id": 2, **stratum.options(TABLE_BYTES)}
-        replica |= ({"slave_rows_search_algorithms": HASHED} if name == "5.7" else {})
-        self.source, self.replica = Server(name, options=options, gtids=True), Server(name, options=replica, gtids=True)
+        replica |= {"slave_rows_search_algorithms": HASHED} if name == "5.7" else {}
+        self.source, self.replica = (
+            Server(name, options=options, gtids=True),
+            Server(name, options=replica, gtids=True),
+        )
         self.words = ReplicationWords(rules_for(name).name)
         self.row_search = HASHED if self.words.is_old else None
 
@@ -112,8 +121,13 @@ class Pair:
         """Runs the workload on the source; its binlog file."""
         self.source.execute("FLUSH BINARY LOGS")
         before = self.source.binlog_files()[-1]
-        with self.source.connect(database=DATABASE, autocommit=False) as connection, connection.cursor() as cursor:
-            for transaction in chain([[MARK.format(1)]], workload.transactions(), [[MARK.format(2)]]):
+        with (
+            self.source.connect(database=DATABASE, autocommit=False) as connection,
+            connection.cursor() as cursor,
+        ):
+            for transaction in chain(
+                [[MARK.format(1)]], workload.transactions(), [[MARK.format(2)]]
+            ):
                 for statement in transaction:
                     cursor.execute(statement)
                 connection.commit()
@@ -149,7 +163,8 @@ class Watcher(ServerTarget):
 
 @dataclass(frozen=True)
 class Run:
-    """One workload, applied once. What the forecast may know of it: the log, and the replica's tables before."""
+    """One workload, applied once. What the forecast may know of it: the log, and the replica's
+    tables before."""
 
     workload: str
     number: int
@@ -163,17 +178,30 @@ class Run:
         """Seconds of the log behind its first transaction, the mark."""
         durable = 1 if stratum.durable else 0
         settings = {
-            "innodb_flush_log_at_trx_commit": durable or 2, "sync_binlog": durable, "log_replica_updates": True,
-            "buffer_pool": int(stratum.options(TABLE_BYTES)["innodb_buffer_pool_size"]) if stratum.pool else 768 << 20,
-            "cores": os.cpu_count(), **stratum.settings,
-        }  # fmt: skip
+            "innodb_flush_log_at_trx_commit": durable or 2,
+            "sync_binlog": durable,
+            "log_replica_updates": True,
+            "buffer_pool": int(stratum.options(TABLE_BYTES)["innodb_buffer_pool_size"])
+            if stratum.pool
+            else 768 << 20,
+            "cores": os.cpu_count(),
+            **stratum.settings,
+        }
         definitions = {table: one.definition for table, one in self.facts.items()}
         search = parse_row_search(row_search) if row_search else None
         rows_per_value = {table: one.rows_per_value for table, one in self.facts.items()}
-        schema = Schema(definitions, rules_for(self.version), search, lambda table, key: rows_per_value[table.full_name](key))
-        loads = [load for load in islice(LoadReader([self.log], schema=schema), 1, None) if load.applied]
+        schema = Schema(
+            definitions,
+            rules_for(self.version),
+            search,
+            lambda table, key: rows_per_value[table.full_name](key),
+        )
+        loads = [
+            load for load in islice(LoadReader([self.log], schema=schema), 1, None) if load.applied
+        ]
         plan = ForecastPlan(
-            loads=loads, facts=self.facts, server=self.version, row_search=row_search, calibration=calibration,
+            loads=loads, facts=self.facts, server=self.version, row_search=row_search,
+            calibration=calibration,
             workers=stratum.workers, settings=settings,
         )  # fmt: skip
         found = run(plan)
@@ -193,8 +221,22 @@ class Bench:
         """The calibration of the replica's server, by the command, with that many rounds."""
         replica = self.pair.replica
         os.environ["BINLAG_PASSWORD"] = replica.password
-        given = ["--into", f"mysql://root@127.0.0.1:{replica.port}", "--relay-folder", str(replica.data), "--rounds", str(rounds)]
-        given += ["--output", str(self.calibration), "--table", str(self.folder / "cells.parquet"), "--largest", str(self.largest)]
+        given = [
+            "--into",
+            f"mysql://root@127.0.0.1:{replica.port}",
+            "--relay-folder",
+            str(replica.data),
+            "--rounds",
+            str(rounds),
+        ]
+        given += [
+            "--output",
+            str(self.calibration),
+            "--table",
+            str(self.folder / "cells.parquet"),
+            "--largest",
+            str(self.largest),
+        ]
         given += ["--row-search", self.pair.row_search] if self.pair.row_search else []
         measure.main(given, standalone_mode=False)
 
@@ -225,32 +267,55 @@ class Bench:
             runs = [one for one in self.runs if one.workload == workload.name]
             if not runs:
                 continue
-            said = statistics.median(one.forecast(self.pair.row_search, calibration, self.pair.stratum) for one in runs)
+            said = statistics.median(
+                one.forecast(self.pair.row_search, calibration, self.pair.stratum) for one in runs
+            )
             seconds = statistics.median(one.seconds for one in runs)
             error = said / seconds - 1
-            print(f"{workload.name:65s} forecast {said:8.3f} s  applied {seconds:8.3f} s  {error:+.0%}", flush=True)
+            print(
+                f"{workload.name:65s} forecast {said:8.3f} s  applied {seconds:8.3f} s  "
+                f"{error:+.0%}",
+                flush=True,
+            )
             found.append({
-                "workload": workload.name, "forecast_seconds": said, "applied_seconds": seconds, "error": error,
-                "runs": [{"seconds": one.seconds, "queue_seconds": one.queue_seconds} for one in runs],
+                "workload": workload.name, "forecast_seconds": said, "applied_seconds": seconds,
+                "error": error,
+                "runs": [{"seconds": one.seconds,
+                          "queue_seconds": one.queue_seconds} for one in runs],
             })  # fmt: skip
         return found
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--server", default="9.7")
     parser.add_argument("--set", choices=SETS, default="fifth")
-    parser.add_argument("--stratum", choices=STRATA, default="1-relaxed-0-0", help="workers, commits, tables beside the pool, µs of a read")
+    parser.add_argument(
+        "--stratum",
+        choices=STRATA,
+        default="1-relaxed-0-0",
+        help="workers, commits, tables beside the pool, µs of a read",
+    )
     parser.add_argument("--rounds", type=int, default=1)
-    parser.add_argument("--largest", type=int, default=1_000_000, help="rows of the largest table that is measured")
+    parser.add_argument(
+        "--largest", type=int, default=1_000_000, help="rows of the largest table that is measured"
+    )
     parser.add_argument("--keep", type=Path, help="a folder for all that was measured")
     parser.add_argument("--calibration", help="use this one, measure nothing")
     parser.add_argument("--only", help="workloads whose name holds this")
     parser.add_argument("--output", type=Path)
     arguments = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # by default it ends Python at once, and servers go on
-    workloads = [one for one in SETS[arguments.set] if not arguments.only or arguments.only in one.name]
-    with tempfile.TemporaryDirectory(prefix="binlag-accuracy-") as name, Pair(arguments.server, STRATA[arguments.stratum]) as pair:
+    # by default it ends Python at once, and servers go on
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    workloads = [
+        one for one in SETS[arguments.set] if not arguments.only or arguments.only in one.name
+    ]
+    with (
+        tempfile.TemporaryDirectory(prefix="binlag-accuracy-") as name,
+        Pair(arguments.server, STRATA[arguments.stratum]) as pair,
+    ):
         folder = arguments.keep or Path(name)
         folder.mkdir(parents=True, exist_ok=True)
         bench = Bench(pair, folder, arguments.largest)
@@ -266,7 +331,12 @@ def main() -> int:
     summary = {"median": statistics.median(errors), "worst": errors[-1]}
     print(f"error: median {summary['median']:.1%}, worst {summary['worst']:.1%}")
     if arguments.output:
-        found = {"machine": machine(), "server": version, "settings": RELAXED, "stratum": arguments.stratum}
+        found = {
+            "machine": machine(),
+            "server": version,
+            "settings": RELAXED,
+            "stratum": arguments.stratum,
+        }
         found |= {"set": arguments.set, "rounds": arguments.rounds}
         found |= {"error": summary, "workloads": results, "calibration": prices}
         arguments.output.write_text(json.dumps(found, indent=1, default=str) + "\n")

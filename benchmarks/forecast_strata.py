@@ -1,9 +1,9 @@
 """The strata of `forecast_accuracy.py`: settings of a replica and its machine, as data.
 
-A stratum is a row: how many workers, whether commits are durable, the buffer pool beside the tables,
-and what a slow disk adds to each read (by strace on the replica's process). `--stratum NAME` runs the
-workloads of a set in one of them; which were run stands in benchmarks/results.
-The slow disk is the caller's to start: `slow_disk` says with what.
+A stratum is a row: how many workers, whether commits are durable, the buffer pool beside the
+tables, and what a slow disk adds to each read (by strace on the replica's process).
+`--stratum NAME` runs the workloads of a set in one of them; which were run stands in
+benchmarks/results. The slow disk is the caller's to start: `slow_disk` says with what.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from itertools import product
 
 @dataclass(frozen=True)
 class Stratum:
-    """`pool`: the tables are so many times as large as the buffer pool; 0 for a pool that holds all.
-    `read_microseconds` are added to each read of a page."""
+    """`pool`: the tables are so many times as large as the buffer pool; 0 for a pool that holds
+    all. `read_microseconds` are added to each read of a page."""
 
     workers: int
     durable: bool
@@ -31,7 +31,8 @@ class Stratum:
         )
 
     def options(self, table_bytes: int) -> dict[str, str | int]:
-        """The replica's but for its workers, which are set when it runs; tables take so many bytes."""
+        """The replica's but for its workers, which are set when it runs; tables take so many
+        bytes."""
         pool = table_bytes // self.pool if self.pool else 768 << 20
         return {
             "innodb_flush_log_at_trx_commit": 1 if self.durable else 2,

@@ -1,19 +1,22 @@
-"""How right the forecast is for loads that nobody here wrote: sysbench (Debian's package) on a real source, applied by a real replica.
+"""How right the forecast is for loads that nobody here wrote: sysbench (Debian's package) on a real
+source, applied by a real replica.
 
     apt-get install sysbench strace
     python docker/servers/bring.py 9.7
     python benchmarks/forecast_sysbench.py --output benchmarks/results/forecast_sysbench_9.7.json
 
-For each load: sysbench's tables are made once, the source runs the load from there with eight threads, and for each stratum
-(`forecast_strata.py`: workers, durable or relaxed, tables beside the buffer pool, a slower disk) a replica starts from the same files,
-with or without the primary key of sbtest1, and fetches the log with its applier stopped. Then
+For each load: sysbench's tables are made once, the source runs the load from there with eight
+threads, and for each stratum (`forecast_strata.py`: workers, durable or relaxed, tables beside the
+buffer pool, a slower disk) a replica starts from the same files, with or without the primary key of
+sbtest1, and fetches the log with its applier stopped. Then
 
     binlag forecast LOG --schema mysql://THE_REPLICA --json
 
-says seconds (replica.utilisation times log_seconds), pages read and an error bar: once with the prices that ship and, with
-`--calibration`, with those. Only then does the applier start; it is timed to its last transaction, and
-Innodb_pages_read is taken before and after. What is there already in --output is not run again; with `--keep FOLDER` the tables and the
-source of each load stay there, and the next run begins with its replicas.
+says seconds (replica.utilisation times log_seconds), pages read and an error bar: once with the
+prices that ship and, with `--calibration`, with those. Only then does the applier start; it is
+timed to its last transaction, and Innodb_pages_read is taken before and after. What is there
+already in --output is not run again; with `--keep FOLDER` the tables and the source of each load
+stay there, and the next run begins with its replicas.
 """
 
 from __future__ import annotations
@@ -40,12 +43,30 @@ from decode import machine
 from forecast_strata import STRATA, Stratum
 from replication import ReplicationWords, Server
 
-KEYS = {"keys": (), "keyless": ("ALTER TABLE sbtest.sbtest1 MODIFY id INT NOT NULL, DROP PRIMARY KEY",)}
-"""The replica's tables: as sysbench makes them, or one of them without its primary key (KEY k is left)."""
+KEYS = {
+    "keys": (),
+    "keyless": ("ALTER TABLE sbtest.sbtest1 MODIFY id INT NOT NULL, DROP PRIMARY KEY",),
+}
+"""The replica's tables: as sysbench makes them, or one of them without its primary key (KEY k is
+left)."""
 READ_MICROSECONDS = 25
 """Of this disk, without strace's."""
-STANDARD = ("1-relaxed-0-0", "2-relaxed-0-0", "4-relaxed-0-0", "1-durable-0-0", "2-durable-0-0", "4-durable-0-0")
-ON_DISK = ("1-relaxed-4-0", "4-relaxed-4-0", "1-relaxed-16-0", "1-relaxed-4-500", "4-durable-4-500", "1-relaxed-16-500")
+STANDARD = (
+    "1-relaxed-0-0",
+    "2-relaxed-0-0",
+    "4-relaxed-0-0",
+    "1-durable-0-0",
+    "2-durable-0-0",
+    "4-durable-0-0",
+)
+ON_DISK = (
+    "1-relaxed-4-0",
+    "4-relaxed-4-0",
+    "1-relaxed-16-0",
+    "1-relaxed-4-500",
+    "4-durable-4-500",
+    "1-relaxed-16-500",
+)
 
 
 @dataclass(frozen=True)
@@ -59,7 +80,8 @@ class Load:
 
     @property
     def table_bytes(self) -> int:
-        """sysbench's rows take some 190 bytes each, and as much again for free space and the index."""
+        """sysbench's rows take some 190 bytes each, and as much again for free space and the
+        index."""
         return self.tables * self.rows * 240
 
 
@@ -101,11 +123,25 @@ def cases() -> Iterator[Case]:
 def sysbench(server: Server, load: Load, command: str, threads: int) -> None:
     """The load's command against a server, over its socket."""
     server.execute(
-        "CREATE DATABASE IF NOT EXISTS sbtest", "CREATE USER IF NOT EXISTS bench@localhost IDENTIFIED BY 'bench'",
+        "CREATE DATABASE IF NOT EXISTS sbtest",
+        "CREATE USER IF NOT EXISTS bench@localhost IDENTIFIED BY 'bench'",
         "GRANT ALL ON *.* TO bench@localhost",
     )  # fmt: skip
-    given = ["sysbench", load.script, f"--mysql-socket={server.socket}", "--mysql-user=bench", "--mysql-password=bench", "--time=0"]
-    given += [f"--tables={load.tables}", f"--table-size={load.rows}", f"--threads={threads}", f"--events={load.transactions}", command]
+    given = [
+        "sysbench",
+        load.script,
+        f"--mysql-socket={server.socket}",
+        "--mysql-user=bench",
+        "--mysql-password=bench",
+        "--time=0",
+    ]
+    given += [
+        f"--tables={load.tables}",
+        f"--table-size={load.rows}",
+        f"--threads={threads}",
+        f"--events={load.transactions}",
+        command,
+    ]
     subprocess.run(given, check=True, stdout=subprocess.DEVNULL)
 
 
@@ -125,7 +161,9 @@ class Stand:
         """Makes the tables, and runs the load on a source."""
         with self._server("tables") as server:
             sysbench(server, self.load, "prepare", threads=2)
-            tables = ", ".join(f"sbtest.{table}" for (table,) in server.query("SHOW TABLES FROM sbtest"))
+            tables = ", ".join(
+                f"sbtest.{table}" for (table,) in server.query("SHOW TABLES FROM sbtest")
+            )
             server.execute(f"ANALYZE TABLE {tables}")
             server.stop()
         with self._server("source", copied=True) as source:
@@ -148,19 +186,32 @@ class Stand:
         if copied:
             shutil.copytree(self.files / "data", place / "data")
             (place / "data" / "auto.cnf").unlink(missing_ok=True)
-        relaxed = {"innodb_flush_log_at_trx_commit": 2, "sync_binlog": 0, "innodb_buffer_pool_size": "768M"}
-        return Server(self.name, options={**relaxed, "max_binlog_size": 1 << 30, **options}, gtids=True, folder=place)
+        relaxed = {
+            "innodb_flush_log_at_trx_commit": 2,
+            "sync_binlog": 0,
+            "innodb_buffer_pool_size": "768M",
+        }
+        return Server(
+            self.name,
+            options={**relaxed, "max_binlog_size": 1 << 30, **options},
+            gtids=True,
+            folder=place,
+        )
 
     @contextmanager
     def replica(self, keys: str, stratum: Stratum) -> Iterator[Server]:
         """One that has the log and has applied nothing of it."""
         options = stratum.options(self.load.table_bytes)
-        options[self.words.variable("replica_parallel_workers")] = self.words.workers(stratum.workers)
+        options[self.words.variable("replica_parallel_workers")] = self.words.workers(
+            stratum.workers
+        )
         with self._server("replica", copied=True, server_id=2, **options) as server:
             server.execute("SET SESSION sql_log_bin = 0", *KEYS[keys])
             if self.words.is_mariadb:
                 server.execute("SET GLOBAL gtid_slave_pos = @@GLOBAL.gtid_binlog_pos")
-            server.execute(self.words.change_source(self.source), self.words("START REPLICA IO_THREAD"))
+            server.execute(
+                self.words.change_source(self.source), self.words("START REPLICA IO_THREAD")
+            )
             wanted = self.source.query(self.words("SHOW BINARY LOG STATUS"))[0][:2]
             while server.query(self.words("SHOW REPLICA STATUS"))[0][5:7] != wanted:
                 time.sleep(0.1)
@@ -171,24 +222,48 @@ class Stand:
             yield server
         shutil.rmtree(self.folder / "replica")
 
-    def forecast(self, replica: Server, stratum: Stratum, calibration: str | None) -> dict[str, Any]:
+    def forecast(
+        self, replica: Server, stratum: Stratum, calibration: str | None
+    ) -> dict[str, Any]:
         """What `binlag forecast` says before anything is applied."""
-        given = [sys.executable, "-m", "applier", "forecast", str(self.log), "--json", "--schema", f"mysql://root@127.0.0.1:{replica.port}"]
+        given = [
+            sys.executable,
+            "-m",
+            "applier",
+            "forecast",
+            str(self.log),
+            "--json",
+            "--schema",
+            f"mysql://root@127.0.0.1:{replica.port}",
+        ]
         given += ["--calibration", calibration] if calibration else []
-        given += ["--read-latency", f"{stratum.read_microseconds + READ_MICROSECONDS}us"] if stratum.read_microseconds else []
-        done = subprocess.run(given, check=True, capture_output=True, env={**os.environ, "BINLAG_PASSWORD": replica.password})
+        given += (
+            ["--read-latency", f"{stratum.read_microseconds + READ_MICROSECONDS}us"]
+            if stratum.read_microseconds
+            else []
+        )
+        done = subprocess.run(
+            given,
+            check=True,
+            capture_output=True,
+            env={**os.environ, "BINLAG_PASSWORD": replica.password},
+        )
         said = json.loads(done.stdout)
         seconds = said["replica"]["utilisation"] * said["log_seconds"]
         return {
-            "seconds": seconds, "page_reads": said["replica"]["page_reads"], "margin": said["margin"],
-            "peak": [said["replica"]["peak_lag_seconds"], said["peak_low_seconds"], said["peak_high_seconds"]],
+            "seconds": seconds, "page_reads": said["replica"]["page_reads"],
+            "margin": said["margin"],
+            "peak": [said["replica"]["peak_lag_seconds"], said["peak_low_seconds"],
+                     said["peak_high_seconds"]],
         }  # fmt: skip
 
     def run(self, case: Case, calibrations: dict[str, str | None]) -> dict[str, Any]:
         """A case, forecast with each of the calibrations and then applied."""
         stratum = STRATA[case.stratum]
         with self.replica(case.keys, stratum) as replica:
-            said = {name: self.forecast(replica, stratum, file) for name, file in calibrations.items()}
+            said = {
+                name: self.forecast(replica, stratum, file) for name, file in calibrations.items()
+            }
             end = self.words.executed(self.source)
             before = pages_read(replica)
             with slow_disk(replica, stratum):
@@ -197,10 +272,20 @@ class Stand:
                 self.words.wait_for(replica, end)
                 seconds = time.monotonic() - start
             pages = pages_read(replica) - before
-        return {"load": case.load, "keys": case.keys, "stratum": case.stratum, "seconds": seconds, "page_reads": pages, "forecast": said}
+        return {
+            "load": case.load,
+            "keys": case.keys,
+            "stratum": case.stratum,
+            "seconds": seconds,
+            "page_reads": pages,
+            "forecast": said,
+        }
 
 
-INDEXES = "SELECT table_name, index_name, column_name FROM information_schema.statistics WHERE table_schema = 'sbtest' AND seq_in_index = 1"
+INDEXES = (
+    "SELECT table_name, index_name, column_name FROM information_schema.statistics WHERE "
+    "table_schema = 'sbtest' AND seq_in_index = 1"
+)
 
 
 def warm(server: Server) -> None:
@@ -222,7 +307,9 @@ def slow_disk(server: Server, stratum: Stratum) -> Iterator[None]:
     if not stratum.slow_disk:
         yield
         return
-    with subprocess.Popen(["strace", "-f", "-q", "-o", "/dev/null", "-p", str(server.pid), *stratum.slow_disk]) as strace:
+    with subprocess.Popen(
+        ["strace", "-f", "-q", "-o", "/dev/null", "-p", str(server.pid), *stratum.slow_disk]
+    ) as strace:
         time.sleep(1)
         yield
         strace.terminate()
@@ -234,35 +321,55 @@ def show(done: list[dict[str, Any]]) -> None:
     factors: dict[tuple[str, str], list[float]] = {}
     held = dict.fromkeys(names, 0)
     for one in done:
-        row = [f"{one['load']:20s} {one['keys']:8s} {one['stratum']:16s} {one['seconds']:7.2f} s {one['page_reads']:8d} pages"]
+        row = [
+            (
+                f"{one['load']:20s} {one['keys']:8s} {one['stratum']:16s} {one['seconds']:7.2f} s "
+                f"{one['page_reads']:8d} pages"
+            )
+        ]
         for name in names:
             said = one["forecast"][name]
             factor = said["seconds"] / one["seconds"]
             factors.setdefault((name, one["stratum"]), []).append(max(factor, 1 / factor))
             held[name] += abs(math.log(factor)) <= math.log1p(said["margin"])
-            row.append(f"{name} {said['seconds']:7.2f} s ({factor:4.2f}) {said['page_reads']:8.0f} pages ±{said['margin']:.0%}")
+            row.append(
+                f"{name} {said['seconds']:7.2f} s ({factor:4.2f}) {said['page_reads']:8.0f} pages "
+                f"±{said['margin']:.0%}"
+            )
         print("  ".join(row))
     for (name, stratum), values in sorted(factors.items()):
-        print(f"{name:10s} {stratum:16s} factor {statistics.median(values):.2f} at the median, {max(values):.2f} at worst of {len(values)}")
+        print(
+            f"{name:10s} {stratum:16s} factor {statistics.median(values):.2f} at the median, "
+            f"{max(values):.2f} at worst of {len(values)}"
+        )
     for name, number in held.items():
         print(f"{name:10s} the margin held {number} of {len(done)}")
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--server", default="9.7")
     parser.add_argument("--calibration", help="forecast with these prices, too")
     parser.add_argument("--only", default="", help="cases whose load, keys and stratum hold this")
     parser.add_argument("--keep", type=Path, help="a folder for tables and sources")
     parser.add_argument("--output", type=Path, required=True)
     arguments = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # by default it ends Python at once, and servers go on
+    # by default it ends Python at once, and servers go on
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     calibrations: dict[str, str | None] = {"shipped": None}
     calibrations |= {"measured": arguments.calibration} if arguments.calibration else {}
-    found: dict[str, Any] = json.loads(arguments.output.read_text()) if arguments.output.exists() else {}
+    found: dict[str, Any] = (
+        json.loads(arguments.output.read_text()) if arguments.output.exists() else {}
+    )
     done = found.setdefault("cases", [])
     there = {Case(one["load"], one["keys"], one["stratum"]) for one in done}
-    wanted = [one for one in cases() if one not in there and arguments.only in f"{one.load} {one.keys} {one.stratum}"]
+    wanted = [
+        one
+        for one in cases()
+        if one not in there and arguments.only in f"{one.load} {one.keys} {one.stratum}"
+    ]
     with tempfile.TemporaryDirectory(prefix="binlag-sysbench-") as temporary:
         for load, group in groupby(wanted, lambda one: one.load):
             folder = (arguments.keep or Path(temporary)) / arguments.server / load

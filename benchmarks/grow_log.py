@@ -2,8 +2,9 @@
 
     python benchmarks/grow_log.py bench/oltp.000001 bench/million.000001 --copies 21
 
-Each copy has times, GTIDs, sequence numbers, positions and checksums of its own, so that the result reads as one log that a
-server wrote. For logs of MySQL 8.0.1 and later with GTIDs and CRC32 checksums, as `make_log.py` makes them.
+Each copy has times, GTIDs, sequence numbers, positions and checksums of its own, so that the result
+reads as one log that a server wrote. For logs of MySQL 8.0.1 and later with GTIDs and CRC32
+checksums, as `make_log.py` makes them.
 """
 
 from __future__ import annotations
@@ -60,10 +61,15 @@ def grow(source: Path, target: Path, copies: int, later: int = 0) -> int:
     first, end = int(np.argmax(types == GTID)), int(np.nonzero(types == XID)[0][-1]) + 1
     head, begin = log[: starts[first]], int(starts[first])
     starts, types, lengths = starts[first:end] - begin, types[first:end], lengths[first:end]
-    numbers = Numbers(np.frombuffer(log[begin : begin + int(starts[-1] + lengths[-1])], np.uint8).copy())
+    numbers = Numbers(
+        np.frombuffer(log[begin : begin + int(starts[-1] + lengths[-1])], np.uint8).copy()
+    )
     gtids, ends = starts[types == GTID], starts + lengths
     count = len(gtids)
-    read = {place: numbers.get(gtids, place) for place in (NUMBER, LAST_COMMITTED, SEQUENCE_NUMBER, COMMITTED_AT)}
+    read = {
+        place: numbers.get(gtids, place)
+        for place in (NUMBER, LAST_COMMITTED, SEQUENCE_NUMBER, COMMITTED_AT)
+    }
     times, before = numbers.get(starts, TIME), int(read[SEQUENCE_NUMBER].min()) - 1
     seconds = int(np.ptp(times)) + 1
     position = len(head)
@@ -71,13 +77,20 @@ def grow(source: Path, target: Path, copies: int, later: int = 0) -> int:
         file.write(head)
         for copy in range(copies):
             numbers.put(gtids, NUMBER, read[NUMBER] + copy * count)
-            numbers.put(gtids, LAST_COMMITTED, np.maximum(read[LAST_COMMITTED] - before, 0) + copy * count)
+            numbers.put(
+                gtids, LAST_COMMITTED, np.maximum(read[LAST_COMMITTED] - before, 0) + copy * count
+            )
             numbers.put(gtids, SEQUENCE_NUMBER, read[SEQUENCE_NUMBER] - before + copy * count)
-            numbers.put(gtids, COMMITTED_AT, read[COMMITTED_AT] + (copy * seconds + later) * 1_000_000)
+            numbers.put(
+                gtids, COMMITTED_AT, read[COMMITTED_AT] + (copy * seconds + later) * 1_000_000
+            )
             numbers.put(starts, TIME, times + copy * seconds + later)
             numbers.put(starts, LOG_POS, ends + position & 0xFFFFFFFF)
             text = memoryview(numbers.body.tobytes())
-            sums = [zlib.crc32(text[start : stop - CHECKSUM]) for start, stop in zip(starts.tolist(), ends.tolist(), strict=True)]
+            sums = [
+                zlib.crc32(text[start : stop - CHECKSUM])
+                for start, stop in zip(starts.tolist(), ends.tolist(), strict=True)
+            ]
             numbers.put(ends - CHECKSUM, (0, CHECKSUM), np.array(sums, np.int64))
             file.write(numbers.body.tobytes())
             position += len(numbers.body)
@@ -85,7 +98,9 @@ def grow(source: Path, target: Path, copies: int, later: int = 0) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("source", type=Path)
     parser.add_argument("target", type=Path)
     parser.add_argument("--copies", type=int, default=21)

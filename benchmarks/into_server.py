@@ -1,27 +1,32 @@
-"""Replaying a log into a server: binlag beside `mysqlbinlog | mysql` and the server's own replica applier, in one run.
+"""Replaying a log into a server: binlag beside `mysqlbinlog | mysql` and the server's own replica
+applier, in one run.
 
     python docker/servers/bring.py 9.7
     python benchmarks/into_server.py --kind small --setting durable        (about 7 minutes)
     python benchmarks/into_server.py --kind small --setting relaxed        (4 minutes)
     python benchmarks/into_server.py --kind bulk                           (6 minutes)
 
-The logs are made on a real 9.7. `small`: 10,000 transactions of four one-row changes from 8 clients at once. `bulk`: 40 updates of an
-indexed column, 10,000 rows each. `load`: 40 inserts of 10,000 rows. `keyless`: 20 updates and deletes of 2,000 rows each in tables of
-20,000 rows that have no key on the replica's side nor on the source's. `keyless-small`: the same rows, each in a transaction of its own.
-Each contestant replays them into a fresh server with the same schema and rows, at the same settings, one after another,
-`durable` (innodb_flush_log_at_trx_commit=1, sync_binlog=1) and `relaxed` (2 and 0). The server writes its own binary log, except where the
-name says `no log`: --disable-log-bin of mysqlbinlog and of binlag, log_replica_updates=OFF for the applier.
+The logs are made on a real 9.7. `small`: 10,000 transactions of four one-row changes from 8 clients
+at once. `bulk`: 40 updates of an indexed column, 10,000 rows each. `load`: 40 inserts of 10,000
+rows. `keyless`: 20 updates and deletes of 2,000 rows each in tables of 20,000 rows that have no key
+on the replica's side nor on the source's. `keyless-small`: the same rows, each in a transaction of
+its own. Each contestant replays them into a fresh server with the same schema and rows, at the same
+settings, one after another, `durable` (innodb_flush_log_at_trx_commit=1, sync_binlog=1) and
+`relaxed` (2 and 0). The server writes its own binary log, except where the name says `no log`:
+--disable-log-bin of mysqlbinlog and of binlag, log_replica_updates=OFF for the applier.
 
     pipe           mysqlbinlog LOG | mysql
-    applier, 1     the server's own applier with one worker; the relay log is there before the clock starts
+    applier, 1     the server's own applier with one worker; the relay log is there before the clock
+                   starts
     applier, 4     the same with four workers, the log's own dependencies, commits in order
     binlag         binlag replay LOG --into mysql://…, the whole process with its start
     binlag, 4      the same with --workers 4
     …, no log      the same, and nothing of it in the server's own binary log
 
-After each run the tables are compared with the source's by CHECKSUM TABLE. Each time is of one process from its start to its end, but the
-applier's, which is from START REPLICA until the last transaction is there. The order turns from run to run. Raw results, with the load of
-the machine before each, go to benchmarks/results/into-server-KIND-SETTING.json.
+After each run the tables are compared with the source's by CHECKSUM TABLE. Each time is of one
+process from its start to its end, but the applier's, which is from START REPLICA until the last
+transaction is there. The order turns from run to run. Raw results, with the load of the machine
+before each, go to benchmarks/results/into-server-KIND-SETTING.json.
 """
 
 from __future__ import annotations
@@ -65,31 +70,43 @@ def fill(server: Server, keys: str, rows: int) -> None:
     server.execute(f"CREATE DATABASE {DATABASE}", "SET SESSION cte_max_recursion_depth = 100000")
     for number in range(TABLES):
         server.execute(
-            f"CREATE TABLE {DATABASE}.t{number} (id INT NOT NULL, k INT NOT NULL, c CHAR(120) NOT NULL, pad CHAR(60) NOT NULL{keys})",
-            f"INSERT INTO {DATABASE}.t{number} WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < {rows}) "
-            "SELECT /*+ SET_VAR(cte_max_recursion_depth=100000) */ n, n % 1000, REPEAT('c', 110), REPEAT('p', 50) FROM r",
+            f"CREATE TABLE {DATABASE}.t{number} (id INT NOT NULL, k INT NOT NULL, c CHAR(120) "
+            f"NOT NULL, pad CHAR(60) NOT NULL{keys})",
+            f"INSERT INTO {DATABASE}.t{number} WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n "
+            f"+ 1 FROM r WHERE n < {rows}) "
+            "SELECT /*+ SET_VAR(cte_max_recursion_depth=100000) */ n, n % 1000, REPEAT('c', 110), "
+            "REPEAT('p', 50) FROM r",
         )
 
 
 def client(server: Server, seed: int, transactions: int) -> None:
-    """One client: each transaction updates two rows, deletes one and inserts it again, in a part of the tables of its own."""
+    """One client: each transaction updates two rows, deletes one and inserts it again, in a part of
+    the tables of its own."""
     chance = random.Random(seed)
     connection = server.connect()
     with connection.cursor() as cursor:
         for _ in range(transactions):
-            one, two, three = (chance.randrange(ROWS // CLIENTS) * CLIENTS + seed + 1 for _ in range(3))
+            one, two, three = (
+                chance.randrange(ROWS // CLIENTS) * CLIENTS + seed + 1 for _ in range(3)
+            )
             name = f"{DATABASE}.t{chance.randrange(TABLES)}"
             cursor.execute("BEGIN")
             cursor.execute(f"UPDATE {name} SET k = k + 1 WHERE id = {one}")
             cursor.execute(f"UPDATE {name} SET c = '{chance.random():.17f}' WHERE id = {two}")
             cursor.execute(f"DELETE FROM {name} WHERE id = {three}")
-            cursor.execute(f"INSERT INTO {name} VALUES ({three}, {chance.randrange(1000)}, '{chance.random()}', 'x')")
+            cursor.execute(
+                f"INSERT INTO {name} VALUES ({three}, {chance.randrange(1000)}, "
+                f"'{chance.random()}', 'x')"
+            )
             cursor.execute("COMMIT")
     connection.close()
 
 
 def write_small(server: Server, transactions: int) -> None:
-    threads = [threading.Thread(target=client, args=(server, seed, transactions // CLIENTS)) for seed in range(CLIENTS)]
+    threads = [
+        threading.Thread(target=client, args=(server, seed, transactions // CLIENTS))
+        for seed in range(CLIENTS)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -99,7 +116,9 @@ def write_small(server: Server, transactions: int) -> None:
 def write_bulk(server: Server, transactions: int) -> None:
     """Ten times the rows of `small`, in statements of thousands."""
     for turn in range(max(transactions * 40 // ROWS, 1)):
-        server.execute(f"UPDATE {DATABASE}.t{turn % TABLES} SET k = k + 1, pad = REPEAT('{turn % 10}', 40)")
+        server.execute(
+            f"UPDATE {DATABASE}.t{turn % TABLES} SET k = k + 1, pad = REPEAT('{turn % 10}', 40)"
+        )
 
 
 def write_load(server: Server, transactions: int) -> None:
@@ -107,14 +126,19 @@ def write_load(server: Server, transactions: int) -> None:
     for turn in range(max(transactions * 40 // ROWS, 1)):
         table = f"{DATABASE}.t{turn % TABLES}"
         server.execute(
-            f"INSERT INTO {table} SELECT id + {ROWS * (turn // TABLES + 1)}, k, c, pad FROM {table} WHERE id <= {ROWS} ORDER BY id"
+            f"INSERT INTO {table} SELECT id + {ROWS * (turn // TABLES + 1)}, k, c, "
+            f"pad FROM {table} WHERE id <= {ROWS} ORDER BY id"
         )
 
 
 def write_keyless(server: Server, transactions: int) -> None:
     """Statements of 2,000 rows, an update and a delete by turns; no row is changed twice."""
     for turn in range(max(transactions // 500, 1)):
-        change = f"DELETE FROM {DATABASE}.t{turn % TABLES}" if turn % 2 else f"UPDATE {DATABASE}.t{turn % TABLES} SET pad = 'changed'"
+        change = (
+            f"DELETE FROM {DATABASE}.t{turn % TABLES}"
+            if turn % 2
+            else f"UPDATE {DATABASE}.t{turn % TABLES} SET pad = 'changed'"
+        )
         server.execute(f"{change} WHERE id % 10 = {turn // TABLES}")
 
 
@@ -124,7 +148,9 @@ def write_keyless_small(server: Server, transactions: int) -> None:
     with connection.cursor() as cursor:
         for turn in range(transactions // 5):
             name, row = f"{DATABASE}.t{turn // 50 % TABLES}", 1 + turn * 7
-            change = f"DELETE FROM {name}" if turn % 100 < 50 else f"UPDATE {name} SET pad = 'changed'"
+            change = (
+                f"DELETE FROM {name}" if turn % 100 < 50 else f"UPDATE {name} SET pad = 'changed'"
+            )
             cursor.execute(f"{change} WHERE id = {row}")
     connection.close()
 
@@ -162,28 +188,44 @@ def make_log(kind: str, transactions: int, folder: Path) -> dict[str, Any]:
         version = source.query("SELECT VERSION()")[0][0]
         gtids = source.query("SELECT @@gtid_executed")[0][0]
         shutil.copyfile(source.binlog_files()[0], log)
-        return {"log": log, "schema": schema, "gtids": gtids.replace("\n", ""), "checksums": checksums(source), "version": version}
+        return {
+            "log": log,
+            "schema": schema,
+            "gtids": gtids.replace("\n", ""),
+            "checksums": checksums(source),
+            "version": version,
+        }
 
 
 def checksums(server: Server) -> Any:
-    return server.query("CHECKSUM TABLE " + ", ".join(f"{DATABASE}.t{number}" for number in range(TABLES)))
+    return server.query(
+        "CHECKSUM TABLE " + ", ".join(f"{DATABASE}.t{number}" for number in range(TABLES))
+    )
 
 
 def prepare(server: Server, made: dict[str, Any]) -> None:
     with made["schema"].open("rb") as sql:
-        subprocess.run(server.client("mysql", "--init-command=SET sql_log_bin=0"), stdin=sql, check=True)
+        subprocess.run(
+            server.client("mysql", "--init-command=SET sql_log_bin=0"), stdin=sql, check=True
+        )
 
 
 def run_pipe(server: Server, made: dict[str, Any], *options: str) -> float:
     started = time.perf_counter()
-    reader = subprocess.Popen([*server.installed.command("mysqlbinlog"), *options, str(made["log"])], stdout=subprocess.PIPE)
+    reader = subprocess.Popen(
+        [*server.installed.command("mysqlbinlog"), *options, str(made["log"])],
+        stdout=subprocess.PIPE,
+    )
     subprocess.run(server.client("mysql"), stdin=reader.stdout, check=True)
     reader.wait()
     return time.perf_counter() - started
 
 
 def run_applier(server: Server, made: dict[str, Any], workers: int) -> float:
-    server.execute("CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT=1, SOURCE_USER='x', SOURCE_AUTO_POSITION=0")
+    server.execute(
+        "CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT=1, SOURCE_USER='x', "
+        "SOURCE_AUTO_POSITION=0"
+    )
     server.stop()
     shutil.copyfile(made["log"], server.data / "relay.000001")
     (server.data / "relay.index").write_text("./relay.000001\n")
@@ -193,15 +235,31 @@ def run_applier(server: Server, made: dict[str, Any], workers: int) -> float:
     server.execute("START REPLICA SQL_THREAD")
     done = server.query(f"SELECT WAIT_FOR_EXECUTED_GTID_SET('{made['gtids']}', 1200)")
     seconds = time.perf_counter() - started
-    assert done == ((0,),), server.query("SELECT LAST_ERROR_MESSAGE FROM performance_schema.replication_applier_status_by_worker")
+    assert done == ((0,),), server.query(
+        "SELECT LAST_ERROR_MESSAGE FROM performance_schema.replication_applier_status_by_worker"
+    )
     server.execute("STOP REPLICA")
     return seconds
 
 
 def run_binlag(server: Server, made: dict[str, Any], *options: str) -> float:
     url = f"mysql://{server.user}@localhost?socket={server.socket}"  # as the pipe is connected
-    command = [sys.executable, "-m", "applier", "replay", str(made["log"]), "--into", url, "--force", *options]
-    environment = {**os.environ, "BINLAG_PASSWORD": server.password, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    command = [
+        sys.executable,
+        "-m",
+        "applier",
+        "replay",
+        str(made["log"]),
+        "--into",
+        url,
+        "--force",
+        *options,
+    ]
+    environment = {
+        **os.environ,
+        "BINLAG_PASSWORD": server.password,
+        "PYTHONPATH": str(Path(__file__).parent.parent),
+    }
     started = time.perf_counter()
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -227,7 +285,9 @@ CONTESTANTS = {
     "pipe, no log": Contestant(lambda server, made: run_pipe(server, made, "--disable-log-bin")),
     "applier, 1, no log": Contestant(lambda server, made: run_applier(server, made, 1), NOT_LOGGED),
     "applier, 4, no log": Contestant(lambda server, made: run_applier(server, made, 4), NOT_LOGGED),
-    "binlag, no log": Contestant(lambda server, made: run_binlag(server, made, "--disable-log-bin")),
+    "binlag, no log": Contestant(
+        lambda server, made: run_binlag(server, made, "--disable-log-bin")
+    ),
 }
 RESULTS = Path(__file__).parent / "results"
 
@@ -251,11 +311,16 @@ def measure(name: str, setting: str, made: dict[str, Any]) -> float:
 
 
 def compare(times: dict[str, list[float]]) -> dict[str, float]:
-    """How many times as long the others take, by medians: with the server's binary log, and without."""
+    """How many times as long the others take, by medians: with the server's binary log, and
+    without."""
     median = {name: statistics.median(seconds) for name, seconds in times.items()}
     ratios = {}
     for ending in ("", NO_LOG):
-        appliers = [median[name] for name in (f"applier, 1{ending}", f"applier, 4{ending}") if name in median]
+        appliers = [
+            median[name]
+            for name in (f"applier, 1{ending}", f"applier, 4{ending}")
+            if name in median
+        ]
         for own in (f"binlag{ending}", f"binlag, 4{ending}"):
             if own not in median:
                 continue
@@ -266,7 +331,9 @@ def compare(times: dict[str, list[float]]) -> dict[str, float]:
     return ratios
 
 
-def run(kind: str, setting: str, made: dict[str, Any], names: list[str], runs: int) -> dict[str, Any]:
+def run(
+    kind: str, setting: str, made: dict[str, Any], names: list[str], runs: int
+) -> dict[str, Any]:
     times: dict[str, list[float]] = {name: [] for name in names}
     loads: list[float] = []
     for turn in range(runs):
@@ -274,7 +341,10 @@ def run(kind: str, setting: str, made: dict[str, Any], names: list[str], runs: i
             name = names[(place + turn) % len(names)]
             loads.append(round(os.getloadavg()[0], 2))
             times[name].append(round(measure(name, setting, made), 3))
-            print(f"{kind:14}{setting:8}{name:20}{times[name][-1]:8.2f}s   load {loads[-1]}", flush=True)
+            print(
+                f"{kind:14}{setting:8}{name:20}{times[name][-1]:8.2f}s   load {loads[-1]}",
+                flush=True,
+            )
     ratios = compare(times)
     for what, ratio in ratios.items():
         print(f"{kind:14}{setting:8}{what:42}{ratio:6.1f}", flush=True)
@@ -282,13 +352,17 @@ def run(kind: str, setting: str, made: dict[str, Any], names: list[str], runs: i
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--transactions", type=int, default=10_000)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--only", action="append", choices=CONTESTANTS, help="not all contestants")
     parser.add_argument("--setting", action="append", choices=SETTINGS)
     parser.add_argument("--kind", action="append", choices=KINDS)
-    parser.add_argument("--output", type=Path, default=RESULTS, metavar="FOLDER", help="where the results go")
+    parser.add_argument(
+        "--output", type=Path, default=RESULTS, metavar="FOLDER", help="where the results go"
+    )
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         for kind in arguments.kind or KINDS:
@@ -296,12 +370,21 @@ def main() -> int:
             log_bytes = made["log"].stat().st_size
             print(f"{kind}: {log_bytes:,} bytes", flush=True)
             for setting in arguments.setting or SETTINGS:
-                found = run(kind, setting, made, arguments.only or list(CONTESTANTS), arguments.runs)
+                found = run(
+                    kind, setting, made, arguments.only or list(CONTESTANTS), arguments.runs
+                )
                 settings = {**COMMON, **SETTINGS[setting]}
-                head = {"machine": machine(), "server": made["version"], "settings": settings, "transactions": arguments.transactions}
+                head = {
+                    "machine": machine(),
+                    "server": made["version"],
+                    "settings": settings,
+                    "transactions": arguments.transactions,
+                }
                 content = {**head, "log_bytes": log_bytes, **found}
                 arguments.output.mkdir(exist_ok=True)
-                (arguments.output / f"into-server-{kind}-{setting}.json").write_text(json.dumps(content, indent=1) + "\n")
+                (arguments.output / f"into-server-{kind}-{setting}.json").write_text(
+                    json.dumps(content, indent=1) + "\n"
+                )
     return 0
 
 

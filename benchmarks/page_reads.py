@@ -1,14 +1,16 @@
-"""How right the forecast's page reads are: strangers' loads on a real replica whose tables are larger than its buffer pool.
+"""How right the forecast's page reads are: strangers' loads on a real replica whose tables are
+larger than its buffer pool.
 
     apt-get install sysbench
     python docker/servers/bring.py 9.7
     python benchmarks/page_reads.py --server 9.7 --output benchmarks/results/page_reads_9.7.json
 
-All tables are made once. For each load (`page_reads_loads.py`) the source runs it from there; for each size of the pool a replica starts
-from the same files, fetches the log and starts anew, its pool empty. `binlag forecast LOG --schema mysql://THE_REPLICA --json` says how
-many pages it will read; then the applier starts, and Innodb_pages_read is taken before it and when the last transaction is applied.
-Counts of reads hardly depend on how busy the machine is, as long as the pool is not tiny.
-What is there already in --output is not run again.
+All tables are made once. For each load (`page_reads_loads.py`) the source runs it from there; for
+each size of the pool a replica starts from the same files, fetches the log and starts anew, its
+pool empty. `binlag forecast LOG --schema mysql://THE_REPLICA --json` says how many pages it will
+read; then the applier starts, and Innodb_pages_read is taken before it and when the last
+transaction is applied. Counts of reads hardly depend on how busy the machine is, as long as the
+pool is not tiny. What is there already in --output is not run again.
 """
 
 from __future__ import annotations
@@ -70,7 +72,11 @@ class Stand:
     @contextmanager
     def replica(self, load: Load, source: Server, log: Path, pool: str) -> Iterator[Server]:
         """One that has the log, has applied nothing of it, and holds no page of it."""
-        options: dict[str, str | int] = {"server_id": 2, "innodb_buffer_pool_load_at_startup": "OFF", "performance_schema": "ON"}
+        options: dict[str, str | int] = {
+            "server_id": 2,
+            "innodb_buffer_pool_load_at_startup": "OFF",
+            "performance_schema": "ON",
+        }
         workers = {"9.7": "replica_parallel_workers"}.get(self.name)
         options |= {workers: 1} if workers else {}
         old, skip = self.words.is_old or self.name == "mariadb", "skip_slave_start"
@@ -78,23 +84,36 @@ class Stand:
             if load.replica:
                 server.execute("SET SESSION sql_log_bin = 0", *load.replica)
                 for database, tables in server_tables(server).items():
-                    server.query(f"ANALYZE NO_WRITE_TO_BINLOG TABLE {', '.join(f'{database}.{table}' for table in tables)}")
+                    server.query(
+                        "ANALYZE NO_WRITE_TO_BINLOG TABLE "
+                        f"{', '.join(f'{database}.{table}' for table in tables)}"
+                    )
             said = (
-                f"CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = {source.port}, MASTER_USER = 'root', "
-                f"MASTER_PASSWORD = '{source.password}', MASTER_LOG_FILE = '{log.name}', MASTER_LOG_POS = 4"
+                f"CHANGE MASTER TO MASTER_HOST = '127.0.0.1', MASTER_PORT = {source.port}, "
+                "MASTER_USER = 'root', "
+                f"MASTER_PASSWORD = '{source.password}', MASTER_LOG_FILE = '{log.name}', "
+                "MASTER_LOG_POS = 4"
                 if old
-                else f"CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = {source.port}, SOURCE_USER = 'root', "
-                f"SOURCE_PASSWORD = '{source.password}', GET_SOURCE_PUBLIC_KEY = 1, SOURCE_LOG_FILE = '{log.name}', SOURCE_LOG_POS = 4"
+                else "CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = "
+                f"{source.port}, SOURCE_USER = 'root', "
+                f"SOURCE_PASSWORD = '{source.password}', GET_SOURCE_PUBLIC_KEY = 1, "
+                f"SOURCE_LOG_FILE = '{log.name}', SOURCE_LOG_POS = 4"
             )
             server.execute(said, self.say("START REPLICA IO_THREAD"))
             end = source.query("SHOW BINARY LOG STATUS" if not old else "SHOW MASTER STATUS")[0][:2]
             while self.status(server)[5:7] != end:
                 time.sleep(0.1)
-            server.restart(**{skip if old else "skip_replica_start": "ON", "innodb_buffer_pool_size": pool})
+            server.restart(
+                **{skip if old else "skip_replica_start": "ON", "innodb_buffer_pool_size": pool}
+            )
             yield server
 
     def say(self, statement: str) -> str:
-        return statement.replace("REPLICA", "SLAVE").replace("SOURCE", "MASTER") if self.name != "9.7" else statement
+        return (
+            statement.replace("REPLICA", "SLAVE").replace("SOURCE", "MASTER")
+            if self.name != "9.7"
+            else statement
+        )
 
     def status(self, server: Server) -> tuple[Any, ...]:
         return server.query(self.say("SHOW REPLICA STATUS"))[0]
@@ -104,26 +123,35 @@ class Stand:
         before, files, begin = counts(replica), file_reads(replica), time.monotonic()
         replica.execute(self.say("START REPLICA SQL_THREAD"))
         # Who asks now and then has pages of his own read and made; this waits inside the server.
-        reached = replica.query(f"SELECT {self.say('SOURCE_POS_WAIT')}('{end[0]}', {end[1]}, 3600)")[0][0]
+        reached = replica.query(
+            f"SELECT {self.say('SOURCE_POS_WAIT')}('{end[0]}', {end[1]}, 3600)"
+        )[0][0]
         if reached is None:
             raise SystemExit(f"the replica stopped: {self.status(replica)[19]}")
         seconds, after, now = time.monotonic() - begin, counts(replica), file_reads(replica)
         return {
             **{name: after[name] - before[name] for name in before},
             "seconds": round(seconds, 2),
-            "files": {name: reads - files.get(name, 0) for name, reads in now.items() if reads > files.get(name, 0)},
+            "files": {name: reads - files.get(name, 0) for name,
+                      reads in now.items() if reads > files.get(name, 0)},
         }  # fmt: skip
 
 
 COUNTS = (
-    "Innodb_pages_read", "Innodb_buffer_pool_reads", "Innodb_buffer_pool_read_ahead", "Innodb_pages_created", "Innodb_pages_written",
+    "Innodb_pages_read", "Innodb_buffer_pool_reads", "Innodb_buffer_pool_read_ahead",
+    "Innodb_pages_created", "Innodb_pages_written",
     "Innodb_buffer_pool_pages_data", "Innodb_ibuf_merges",
 )  # fmt: skip
 
 
 def counts(server: Server) -> dict[str, int]:
     """Innodb_pages_read and what explains it."""
-    found = dict(server.query(f"SHOW GLOBAL STATUS WHERE Variable_name IN ({', '.join(repr(name) for name in COUNTS)})"))
+    found = dict(
+        server.query(
+            "SHOW GLOBAL STATUS WHERE Variable_name IN "
+            f"({', '.join(repr(name) for name in COUNTS)})"
+        )
+    )
     return {name: int(found[name]) for name in COUNTS if name in found}
 
 
@@ -140,15 +168,26 @@ def forecast(log: Path, replica: Server) -> float:
     """The page reads of `binlag forecast` for a replica that has all of the log when it begins."""
     given = [sys.executable, "-m", "applier", "forecast", str(log), "--json", "--behind", "1h"]
     given += ["--schema", f"mysql://root@127.0.0.1:{replica.port}"]
-    done = subprocess.run(given, check=True, capture_output=True, env={**os.environ, "BINLAG_PASSWORD": replica.password})
+    done = subprocess.run(
+        given,
+        check=True,
+        capture_output=True,
+        env={**os.environ, "BINLAG_PASSWORD": replica.password},
+    )
     return float(json.loads(done.stdout)["replica"]["page_reads"])
 
 
 def show(done: list[dict[str, Any]]) -> None:
     for one in done:
-        print(f"{one['server']:8s} {one['load']:26s} {one['pool']:>4s} {one['forecast']:9.0f} {one['page_reads']:8d} {ratio(one):5.2f}")
+        print(
+            f"{one['server']:8s} {one['load']:26s} {one['pool']:>4s} {one['forecast']:9.0f} "
+            f"{one['page_reads']:8d} {ratio(one):5.2f}"
+        )
     factors = sorted(max(ratio(one), 1 / max(ratio(one), 1e-9)) for one in done)
-    print(f"factor {statistics.median(factors):.2f} at the median, {factors[-1]:.2f} at worst of {len(factors)}")
+    print(
+        f"factor {statistics.median(factors):.2f} at the median, {factors[-1]:.2f} at worst of "
+        f"{len(factors)}"
+    )
 
 
 def ratio(one: dict[str, Any]) -> float:
@@ -156,15 +195,21 @@ def ratio(one: dict[str, Any]) -> float:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--server", default="9.7")
     parser.add_argument("--only", default="", help="loads whose name holds this")
     parser.add_argument("--pools", default=",".join(POOLS))
-    parser.add_argument("--part", type=float, default=1.0, help="of each load's transactions (default: all)")
+    parser.add_argument(
+        "--part", type=float, default=1.0, help="of each load's transactions (default: all)"
+    )
     parser.add_argument("--keep", type=Path, help="keep tables, logs and schemas here")
     parser.add_argument("--output", type=Path, required=True)
     arguments = parser.parse_args()
-    found: dict[str, Any] = json.loads(arguments.output.read_text()) if arguments.output.exists() else {}
+    found: dict[str, Any] = (
+        json.loads(arguments.output.read_text()) if arguments.output.exists() else {}
+    )
     done = found.setdefault("cases", [])
     there = {(one["load"], one["pool"]) for one in done}
     with tempfile.TemporaryDirectory(prefix="binlag-pages-") as temporary:
@@ -184,7 +229,12 @@ def main() -> int:
                         said = forecast(kept, replica)
                         read = stand.apply(replica, end)
                     counted = {"page_reads": read.pop("Innodb_pages_read"), **read}
-                    what = {"server": arguments.server, "load": name, "count": load.count, "pool": pool}
+                    what = {
+                        "server": arguments.server,
+                        "load": name,
+                        "count": load.count,
+                        "pool": pool,
+                    }
                     done.append({**what, "forecast": said, **counted})
                     show(done[-1:])
                     print(read, flush=True)

@@ -1,13 +1,17 @@
-"""How fast a log is received from a live source, beside `mysqlbinlog --read-from-remote-server --raw` of the same run.
+"""How fast a log is received from a live source, beside
+`mysqlbinlog --read-from-remote-server --raw` of the same run.
 
-    python benchmarks/receive.py [--server 9.7] [--kinds small,large,wide] [--megabytes 100] [--rounds 7]
+    python benchmarks/receive.py [--server 9.7] [--kinds small,large,wide] [--megabytes 100] \
+        [--rounds 7]
 
-Both read the whole log of one local server into files, in turns: small transactions, large ones of many rows, rows of
-16 MB. Prints a line per load, of the time that passed and of the CPU time, which depends less on what else the machine
-does; writes raw seconds to benchmarks/results/receive_<server>.json, where those of other loads and sizes stay. Needs the
-servers of docker/servers/bring.py; the peer is 9.7's mysqlbinlog, and MariaDB's for MariaDB and for MySQL 5.x, whose
-passwords that of 9.7 does not know. What both have written is compared with the log's bytes. Python keeps its
-compiled modules, as it does where PYTHONDONTWRITEBYTECODE is not set: the variable is taken out of binlag's environment.
+Both read the whole log of one local server into files, in turns: small transactions, large ones of
+many rows, rows of 16 MB. Prints a line per load, of the time that passed and of the CPU time, which
+depends less on what else the machine does; writes raw seconds to
+benchmarks/results/receive_<server>.json, where those of other loads and sizes stay. Needs the
+servers of docker/servers/bring.py; the peer is 9.7's mysqlbinlog, and MariaDB's for MariaDB and for
+MySQL 5.x, whose passwords that of 9.7 does not know. What both have written is compared with the
+log's bytes. Python keeps its compiled modules, as it does where PYTHONDONTWRITEBYTECODE is not set:
+the variable is taken out of binlag's environment.
 """
 
 from __future__ import annotations
@@ -34,13 +38,22 @@ from servers.server import Server  # noqa: E402
 SMALL_ROW_BYTES, LARGE_ROWS = 200, 20_000
 WIDE_ROW_BYTES = 16_000_000
 KINDS = ("small", "large", "wide")
-BINLAG_ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-OPTIONS = {"max_allowed_packet": 1 << 30, "sync_binlog": 0, "innodb_flush_log_at_trx_commit": 2, "innodb_doublewrite": 0}
+BINLAG_ENVIRONMENT = {
+    name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"
+}
+OPTIONS = {
+    "max_allowed_packet": 1 << 30,
+    "sync_binlog": 0,
+    "innodb_flush_log_at_trx_commit": 2,
+    "innodb_doublewrite": 0,
+}
 
 
 def load(server: Server, kind: str, megabytes: int) -> int:
     """Writes a log of about so many megabytes; returns its bytes."""
-    server.execute("CREATE DATABASE b", "CREATE TABLE b.t (id INT AUTO_INCREMENT PRIMARY KEY, c LONGBLOB)")
+    server.execute(
+        "CREATE DATABASE b", "CREATE TABLE b.t (id INT AUTO_INCREMENT PRIMARY KEY, c LONGBLOB)"
+    )
     row = f"(NULL, REPEAT('x', {SMALL_ROW_BYTES}))"
     if kind == "small":
         server.execute(
@@ -77,10 +90,15 @@ def seconds_of(command: list[str], **options: object) -> tuple[float, float]:
 
 
 def mysqlbinlog(server: Server, name: str, folder: Path) -> tuple[float, float]:
-    program = installed("9.7").command("mysqlbinlog") if name == "9.7" else installed("mariadb").command("mariadb-binlog")
+    program = (
+        installed("9.7").command("mysqlbinlog")
+        if name == "9.7"
+        else installed("mariadb").command("mariadb-binlog")
+    )
     first = server.binlog_files()[0].name
     return seconds_of(
-        [*program, "--no-defaults", "--read-from-remote-server", "--raw", "--to-last-log", f"--result-file={folder}/", "--host=127.0.0.1",
+        [*program, "--no-defaults", "--read-from-remote-server", "--raw", "--to-last-log",
+         f"--result-file={folder}/", "--host=127.0.0.1",
          f"--port={server.port}", "--user=root", first],
         env={**os.environ, "MYSQL_PWD": server.password},
     )  # fmt: skip
@@ -88,7 +106,16 @@ def mysqlbinlog(server: Server, name: str, folder: Path) -> tuple[float, float]:
 
 def binlag(server: Server, folder: Path) -> tuple[float, float]:
     return seconds_of(
-        [sys.executable, "-m", "applier", "receive", f"mysql://root@127.0.0.1:{server.port}", "--dir", str(folder), "--to-end"],
+        [
+            sys.executable,
+            "-m",
+            "applier",
+            "receive",
+            f"mysql://root@127.0.0.1:{server.port}",
+            "--dir",
+            str(folder),
+            "--to-end",
+        ],
         env={**BINLAG_ENVIRONMENT, "BINLAG_PASSWORD": server.password},
     )
 
@@ -101,7 +128,10 @@ def measure(name: str, kind: str, megabytes: int, rounds: int) -> dict[str, obje
         seconds: dict[str, list[float]] = {"mysqlbinlog": [], "binlag": []}
         cpu: dict[str, list[float]] = {"mysqlbinlog": [], "binlag": []}
         for _ in range(rounds):
-            for peer, run in (("mysqlbinlog", lambda to: mysqlbinlog(server, name, to)), ("binlag", lambda to: binlag(server, to))):
+            for peer, run in (
+                ("mysqlbinlog", lambda to: mysqlbinlog(server, name, to)),
+                ("binlag", lambda to: binlag(server, to)),
+            ):
                 folder = Path(tempfile.mkdtemp())
                 for kept_times, value in zip((seconds, cpu), run(folder), strict=True):
                     kept_times[peer].append(value)
@@ -119,7 +149,9 @@ def kept(path: Path) -> list[dict[str, object]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--server", default="9.7")
     parser.add_argument("--kinds", default=",".join(KINDS))
     parser.add_argument("--megabytes", type=int, default=100)
@@ -127,13 +159,26 @@ def main() -> None:
     given = parser.parse_args()
     path = HERE / "results" / f"receive_{given.server}.json"
     for kind in given.kinds.split(","):
-        about = {"load": kind, "megabytes": given.megabytes, "python": platform.python_version(), "machine_load": os.getloadavg()}
+        about = {
+            "load": kind,
+            "megabytes": given.megabytes,
+            "python": platform.python_version(),
+            "machine_load": os.getloadavg(),
+        }
         found = about | measure(given.server, kind, given.megabytes, given.rounds)
-        others = [one for one in kept(path) if (one["load"], one["megabytes"]) != (kind, given.megabytes)]
-        path.write_text(json.dumps({"server": given.server, "results": [*others, found]}, indent=1) + "\n")
-        ratios = {word: median(found[word]["mysqlbinlog"]) / median(found[word]["binlag"]) for word in ("seconds", "cpu_seconds")}  # type: ignore[index]
+        others = [
+            one for one in kept(path) if (one["load"], one["megabytes"]) != (kind, given.megabytes)
+        ]
+        path.write_text(
+            json.dumps({"server": given.server, "results": [*others, found]}, indent=1) + "\n"
+        )
+        ratios = {
+            word: median(found[word]["mysqlbinlog"]) / median(found[word]["binlag"])
+            for word in ("seconds", "cpu_seconds")
+        }  # type: ignore[index]
         print(
-            f"{given.server} {kind}, {found['bytes']:,} bytes: {ratios['seconds']:.2f} times mysqlbinlog's speed, "
+            f"{given.server} {kind}, {found['bytes']:,} bytes: {ratios['seconds']:.2f} times "
+            "mysqlbinlog's speed, "
             f"{ratios['cpu_seconds']:.2f} times by CPU time"
         )
 

@@ -1,18 +1,23 @@
-"""Replaying into memory: an OLTP log beside what Python programs do today, and a table without a key.
+"""Replaying into memory: an OLTP log beside what Python programs do today, and a table without a
+key.
 
-    python benchmarks/replay.py --log bench/oltp.000001 --schema bench/oltp.sql [--output benchmarks/results/replay.json]
+    python benchmarks/replay.py --log bench/oltp.000001 --schema bench/oltp.sql \
+        [--output benchmarks/results/replay.json]
 
-`--log` is a log of benchmarks/make_log.py (mode oltp); without it only the table without a key is measured. Each contestant is a
-process of its own, on one core; what is timed is the replay, not the loading of the schema:
+`--log` is a log of benchmarks/make_log.py (mode oltp); without it only the table without a key is
+measured. Each contestant is a process of its own, on one core; what is timed is the replay, not the
+loading of the schema:
 
     binlag                     applier.replay(), no records kept, as `binlag replay` does
     binlag, records            the same with one record for each rows event, as for --stats
-    peer                       python-mysql-replication's event classes fed from the file, rows put into dictionaries by primary key,
-                               on the first --slice MB only; its time is scaled up by rows
-    mysqlbinlog                -vv --base64-output=decode-rows, output to /dev/null: decodes only, applies nothing
+    peer                       python-mysql-replication's event classes fed from the file, rows put
+                               into dictionaries by primary key, on the first --slice MB only; its
+                               time is scaled up by rows
+    mysqlbinlog                -vv --base64-output=decode-rows, output to /dev/null: decodes only,
+                               applies nothing
 
-The table without a key: 10,000 rows deleted from a million, each found from the top of the table, counters checked against the
-positions that the rows had.
+The table without a key: 10,000 rows deleted from a million, each found from the top of the table,
+counters checked against the positions that the rows had.
 """
 
 from __future__ import annotations
@@ -61,7 +66,12 @@ def replay_with_peer(path: str) -> tuple[float, int]:
 
     started = time.perf_counter()
     log = Path(path).read_bytes()
-    classes = {row_event.WriteRowsEvent, row_event.UpdateRowsEvent, row_event.DeleteRowsEvent, row_event.TableMapEvent}
+    classes = {
+        row_event.WriteRowsEvent,
+        row_event.UpdateRowsEvent,
+        row_event.DeleteRowsEvent,
+        row_event.TableMapEvent,
+    }
     maps: dict[int, Any] = {}
     tables: dict[str, dict[Any, Any]] = {}
     server = _NoServer()
@@ -70,7 +80,21 @@ def replay_with_peer(path: str) -> tuple[float, int]:
         length = int.from_bytes(log[at + 9 : at + 13], "little")
         packet = MysqlPacket(b"\0" + log[at : at + length], "utf8mb4")
         event = BinLogPacketWrapper(
-            packet, maps, server, (9, 7, 0), True, classes, None, None, None, None, False, False, False, False, False
+            packet,
+            maps,
+            server,
+            (9, 7, 0),
+            True,
+            classes,
+            None,
+            None,
+            None,
+            None,
+            False,
+            False,
+            False,
+            False,
+            False,
         ).event
         at += length
         if isinstance(event, row_event.TableMapEvent):
@@ -88,7 +112,8 @@ def replay_with_peer(path: str) -> tuple[float, int]:
 
 
 def delete_without_key() -> tuple[float, int]:
-    """(seconds, rows read) of one event that deletes 10,000 rows of a million; the first search builds what finds rows by content."""
+    """(seconds, rows read) of one event that deletes 10,000 rows of a million; the first search
+    builds what finds rows by content."""
     import random
     import time
 
@@ -101,13 +126,19 @@ def delete_without_key() -> tuple[float, int]:
     from lookup.table import Column, TableDefinition
     from lookup.versions import rules_for
 
-    columns = (Column("id", "int", nullable=False), Column("a", "int"), Column("s", "varchar", 20, charset="latin1"))
+    columns = (
+        Column("id", "int", nullable=False),
+        Column("a", "int"),
+        Column("s", "varchar", 20, charset="latin1"),
+    )
     table = Tables().create(TableDefinition("d", "t", columns))
     table.load((n, n * 7 % 1000, b"x%d" % n) for n in range(ROWS))
     chosen = random.Random(1).sample(range(ROWS), DELETED)
     counters = Counters()
     started = time.perf_counter()
-    plan = RowsPlan(table, RowsShape("delete", (0, 1, 2), (0, 1, 2)), ApplyOptions(rules_for("5.7")))
+    plan = RowsPlan(
+        table, RowsShape("delete", (0, 1, 2), (0, 1, 2)), ApplyOptions(rules_for("5.7"))
+    )
     outcome = plan.apply([(n, n * 7 % 1000, b"x%d" % n) for n in chosen], counters)
     seconds = time.perf_counter() - started
     standing, expected = SortedList(range(ROWS)), 0
@@ -121,7 +152,9 @@ def delete_without_key() -> tuple[float, int]:
 
 def run(command: list[str]) -> tuple[float, int]:
     environment = {"PYTHONPATH": f"{HERE}:{HERE.parent}", "PATH": "/usr/bin:/bin"}
-    shown = subprocess.run(command, capture_output=True, text=True, check=True, env=environment, cwd=HERE).stdout.split()
+    shown = subprocess.run(
+        command, capture_output=True, text=True, check=True, env=environment, cwd=HERE
+    ).stdout.split()
     return float(shown[-2]), int(shown[-1])
 
 
@@ -135,7 +168,14 @@ def contestants(arguments: argparse.Namespace, part: Path) -> dict[str, list[str
     }
     program = shutil.which(arguments.mysqlbinlog)
     if program:
-        commands["mysqlbinlog"] = [*python, DECODE, program, "-vv", "--base64-output=decode-rows", log]
+        commands["mysqlbinlog"] = [
+            *python,
+            DECODE,
+            program,
+            "-vv",
+            "--base64-output=decode-rows",
+            log,
+        ]
     return commands
 
 
@@ -150,35 +190,58 @@ def measure(arguments: argparse.Namespace) -> dict[str, list[float]]:
             for name, command in contestants(arguments, part).items():
                 seconds, count = run(command)
                 rows = count if name == "binlag" else rows
-                times.setdefault(name, []).append(seconds * rows / count if name == "peer" else seconds)
+                times.setdefault(name, []).append(
+                    seconds * rows / count if name == "peer" else seconds
+                )
             times.setdefault("rows", []).append(rows)
     return times
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--log", type=Path, help="a log of make_log.py oltp")
     parser.add_argument("--schema", type=Path, help="its schema and first rows")
-    parser.add_argument("--mysqlbinlog", default="mysqlbinlog", help="the program; left out when it is not found")
+    parser.add_argument(
+        "--mysqlbinlog", default="mysqlbinlog", help="the program; left out when it is not found"
+    )
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--slice", type=int, default=10, help="megabytes for the peer")
     parser.add_argument("--output", type=Path, help="write the raw times there, as JSON")
     arguments = parser.parse_args()
-    result: dict[str, Any] = {"machine": machine(), "note": "seconds of the replay alone; the peer's are scaled to the whole log by rows"}
+    result: dict[str, Any] = {
+        "machine": machine(),
+        "note": "seconds of the replay alone; the peer's are scaled to the whole log by rows",
+    }
     if arguments.log and arguments.schema:
         times = measure(arguments)
         rows = int(times.pop("rows")[0])
         for name, seconds in times.items():
             best, median = min(seconds), statistics.median(seconds)
-            print(f"{name:18}{best:8.2f}s best{median:8.2f}s median{rows / best:12,.0f} rows/s best{rows / median:12,.0f} rows/s median")
+            print(
+                f"{name:18}{best:8.2f}s best{median:8.2f}s median{rows / best:12,.0f} rows/s "
+                f"best{rows / median:12,.0f} rows/s median"
+            )
         result |= {"log": {"bytes": arguments.log.stat().st_size, "rows": rows}, "seconds": times}
     else:
-        print("no --log and --schema: only the table without a key (benchmarks/make_log.py makes a log)")
+        print(
+            "no --log and --schema: only the table without a key (benchmarks/make_log.py makes a "
+            "log)"
+        )
     keyless = [run([sys.executable, "-c", KEYLESS]) for _ in range(3)]
     read = keyless[0][1]
     seconds = [taken for taken, _ in keyless]
-    print(f"{DELETED:,} rows of {ROWS:,} deleted without a key: {min(seconds):.2f}s best, {read:,} rows that a server would have read")
-    result["without a key"] = {"rows": ROWS, "deleted": DELETED, "rows_read": read, "seconds": seconds}
+    print(
+        f"{DELETED:,} rows of {ROWS:,} deleted without a key: {min(seconds):.2f}s best, "
+        f"{read:,} rows that a server would have read"
+    )
+    result["without a key"] = {
+        "rows": ROWS,
+        "deleted": DELETED,
+        "rows_read": read,
+        "seconds": seconds,
+    }
     if arguments.output:
         arguments.output.parent.mkdir(parents=True, exist_ok=True)
         arguments.output.write_text(json.dumps(result, indent=1) + "\n")

@@ -1,4 +1,5 @@
-"""A real replica of a real source, in the words of its version: what the benchmarks with both share."""
+"""A real replica of a real source, in the words of its version: what the benchmarks with both
+share."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from servers.server import Server
 
 LOOK_SECONDS = 0.03
 _OLD_WORDS = {
-    "CHANGE REPLICATION SOURCE TO": "CHANGE MASTER TO", "SHOW BINARY LOG STATUS": "SHOW MASTER STATUS",
+    "CHANGE REPLICATION SOURCE TO": "CHANGE MASTER TO",
+    "SHOW BINARY LOG STATUS": "SHOW MASTER STATUS",
     "RESET BINARY LOGS AND GTIDS": "RESET MASTER", "SOURCE_": "MASTER_",
     "REPLICA": "SLAVE",
 }  # fmt: skip
@@ -53,7 +55,8 @@ class ReplicationWords:
         by_gtids = "MASTER_USE_GTID = slave_pos" if self.is_mariadb else "SOURCE_AUTO_POSITION = 1"
         secure = "" if self.is_old else "GET_SOURCE_PUBLIC_KEY = 1, "
         return self(
-            f"CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = {source.port}, SOURCE_USER = 'root', "
+            f"CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = {source.port}, "
+            "SOURCE_USER = 'root', "
             f"SOURCE_PASSWORD = '{source.password}', {secure}{by_gtids}"
         )
 
@@ -63,8 +66,8 @@ class ReplicationWords:
         return str(server.query(f"SELECT @@GLOBAL.{variable}")[0][0]).replace("\n", "")
 
     def wait_for(self, replica: Server, gtids: str) -> None:
-        """Until a replica has executed these. It is asked now and then: a session that waits inside the server is woken by each commit,
-        and takes a processor from the applier."""
+        """Until a replica has executed these. It is asked now and then: a session that waits inside
+        the server is woken by each commit, and takes a processor from the applier."""
         found = f"SELECT GTID_SUBSET('{gtids}', @@GLOBAL.gtid_executed)"
         if self.is_mariadb:
             found = f"SELECT @@GLOBAL.gtid_slave_pos = '{gtids}'"

@@ -1,10 +1,13 @@
-"""Spark on two cores beside one: the workload of a log and cells measured in memory, and that both give the same numbers.
+"""Spark on two cores beside one: the workload of a log and cells measured in memory, and that both
+give the same numbers.
 
-    python benchmarks/spark_scaling.py [LOG] [--transactions 1000000] [--runs 5] [--output benchmarks/results/spark_scaling.json]
+    python benchmarks/spark_scaling.py [LOG] [--transactions 1000000] [--runs 5] \
+        [--output benchmarks/results/spark_scaling.json]
 
-Without LOG one is made. Each master is a process of its own that keeps its session; they take turns, and the other one sleeps. The first
-turn of each is not counted: Java starts, and both Java and Python warm up. The median of the others counts. Beside them stands what the
-machine gives without Spark: the same ranges of the log read by one process and by two.
+Without LOG one is made. Each master is a process of its own that keeps its session; they take
+turns, and the other one sleeps. The first turn of each is not counted: Java starts, and both Java
+and Python warm up. The median of the others counts. Beside them stands what the machine gives
+without Spark: the same ranges of the log read by one process and by two.
 """
 
 from __future__ import annotations
@@ -43,7 +46,9 @@ class Master:
 
     def __init__(self, name: str, log: str) -> None:
         command = [sys.executable, __file__, log, "--master", name]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         self.seconds: dict[str, list[float]] = {}
         self.results: list[Any] = []
 
@@ -69,7 +74,12 @@ def child(name: str, log: str) -> None:
     cells = grid(RULES["9.7"], largest=LARGEST, quick=True)
     for _ in sys.stdin:
         began = time.perf_counter()
-        read = spark.read.format("binlog").schema(PROFILED).option("range_bytes", str(RANGE_BYTES)).load(log)
+        read = (
+            spark.read.format("binlog")
+            .schema(PROFILED)
+            .option("range_bytes", str(RANGE_BYTES))
+            .load(log)
+        )
         rows = [row.asDict() for row in profile(read).collect()]
         profiled = time.perf_counter()
         measured = measure_with_spark(cells, Memory("9.7"), spark=spark)
@@ -93,7 +103,9 @@ def by_processes(count: int, log: str) -> float:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("log", nargs="?")
     parser.add_argument("--transactions", type=int, default=1_000_000)
     parser.add_argument("--runs", type=int, default=5)
@@ -114,20 +126,39 @@ def main() -> int:
                 one.turn()
         for one in masters.values():
             one.close()
-        alone = {str(count): statistics.median(by_processes(count, log) for _ in range(3)) for count in (1, 2)}
+        alone = {
+            str(count): statistics.median(by_processes(count, log) for _ in range(3))
+            for count in (1, 2)
+        }
     one, two = (masters[name] for name in MASTERS)
     same = one.results == two.results
     speedup = {}
     for name in one.seconds:
         medians = [statistics.median(master.seconds[name][1:]) for master in (one, two)]
         speedup[name] = medians[0] / medians[1]
-        print(f"{name:8s} local[1] {medians[0]:.1f} s, local[2] {medians[1]:.1f} s: {speedup[name]:.2f} times")
-    print(f"without Spark: one process {alone['1']:.1f} s, two {alone['2']:.1f} s: {alone['1'] / alone['2']:.2f} times")
+        print(
+            f"{name:8s} local[1] {medians[0]:.1f} s, local[2] {medians[1]:.1f} s: "
+            f"{speedup[name]:.2f} times"
+        )
+    print(
+        f"without Spark: one process {alone['1']:.1f} s, two {alone['2']:.1f} s: "
+        f"{alone['1'] / alone['2']:.2f} times"
+    )
     print("the same numbers" if same else "DIFFERENT NUMBERS")
     if arguments.output:
-        result = {"machine": machine(), "transactions": arguments.transactions, "range_bytes": RANGE_BYTES, "largest": LARGEST}
+        result = {
+            "machine": machine(),
+            "transactions": arguments.transactions,
+            "range_bytes": RANGE_BYTES,
+            "largest": LARGEST,
+        }
         result |= {"seconds": {name: masters[name].seconds for name in MASTERS}}
-        result |= {"first turn": "not counted", "without Spark": alone, "speedup": speedup, "same": same}
+        result |= {
+            "first turn": "not counted",
+            "without Spark": alone,
+            "speedup": speedup,
+            "same": same,
+        }
         arguments.output.write_text(json.dumps(result, indent=1) + "\n")
     return 0 if same else 1
 

@@ -1,18 +1,26 @@
-"""Eleven more consumers of the log of `saved_offset.py`. `test_more_consumers.py` says what each does wrong, and finds it.
+"""Eleven more consumers of the log of `saved_offset.py`. `test_more_consumers.py` says what each
+does wrong, and finds it.
 
-| consumer | keeps its rows and its position | a crash makes it |
-|---|---|---|
-| Snapshots | all in one file, written anew, synced, renamed over the old one | nothing |
-| FilePerTransaction | a file for each transaction, synced, its name too; the newest one is the position | nothing |
-| Lazily | in the same record, synced only now and then | nothing: what is lost comes again |
-| AtLeastOnce | the rows, then the position | execute a transaction again, as it says |
-| ByKey | rows under the number of their transaction, the position behind them | nothing: twice is as once |
-| RenamedTooEarly | as Snapshots, but the new file is not synced | lose transactions |
-| NamesNotSynced | the log's position in a file by itself, rows in files whose names are not synced | lose transactions |
-| OneBehind | the position of the transaction before, up to the last one | execute a transaction again |
-| OneAhead | a position that is one event too far while rows are open | lose the first row of the next one |
-| CutBeforeWritten | the position in a file that is cut to nothing and written again | execute all again |
-| InMemory | nothing on the disk | (refused: nothing can be tested) |
+How each keeps its rows and its position, and behind the arrow what a crash makes it do:
+
+    Snapshots            all in one file, written anew, synced, renamed over the old one → nothing
+    FilePerTransaction   a file for each transaction, synced, its name too; the newest one is the
+                         position → nothing
+    Lazily               in the same record, synced only now and then → nothing: what is lost comes
+                         again
+    AtLeastOnce          the rows, then the position → execute a transaction again, as it says
+    ByKey                rows under the number of their transaction, the position behind them →
+                         nothing: twice is as once
+    RenamedTooEarly      as Snapshots, but the new file is not synced → lose transactions
+    NamesNotSynced       the log's position in a file by itself, rows in files whose names are not
+                         synced → lose transactions
+    OneBehind            the position of the transaction before, up to the last one → execute a
+                         transaction again
+    OneAhead             a position that is one event too far while rows are open → lose the first
+                         row of the next one
+    CutBeforeWritten     the position in a file that is cut to nothing and written again → execute
+                         all again
+    InMemory             nothing on the disk → (refused: nothing can be tested)
 """
 
 from __future__ import annotations
@@ -65,7 +73,8 @@ class RenamedTooEarly(Snapshots):
     def kept(self, disk: Disk) -> list[list[str]]:
         try:
             return super().kept(disk)
-        except ValueError:  # a file that was cut off by the crash: begin anew where the position says
+        # a file that was cut off by the crash: begin anew where the position says
+        except ValueError:
             return [[] for _ in range(int(read_file(disk, "position") or 0))]
 
     def replace(self, disk: Disk, content: bytes) -> None:
@@ -94,8 +103,13 @@ class FilePerTransaction:
     def recover(self, disk: Disk) -> State:
         for _ in self.run(disk):
             pass
-        numbers = sorted(int(name.partition(".")[2]) for name in disk.names() if name.startswith("rows."))
-        return State(tuple(numbers), [json.loads(read_file(disk, f"rows.{number}") or b"[]") for number in numbers])
+        numbers = sorted(
+            int(name.partition(".")[2]) for name in disk.names() if name.startswith("rows.")
+        )
+        return State(
+            tuple(numbers),
+            [json.loads(read_file(disk, f"rows.{number}") or b"[]") for number in numbers],
+        )
 
     def position(self, disk: Disk) -> int:
         return sum(name.startswith("rows.") for name in disk.names())
@@ -129,7 +143,8 @@ class Lazily(WithTheData):
 
 
 class AtLeastOnce(Consumer):
-    """Saves its position behind the rows, and begins anew where a crash left zeros in place of it."""
+    """Saves its position behind the rows, and begins anew where a crash left zeros in place of
+    it."""
 
     def position(self, disk: Disk) -> int:
         text = read_file(disk, "position") or b""
@@ -152,7 +167,9 @@ class ByKey(AtLeastOnce):
 
 class OneBehind(WithTheData):
     def commit(self, disk: Disk, record: dict[str, Any]) -> None:
-        super().commit(disk, record | {"position": record["position"] - 4 * (record["transaction"] < 3)})
+        super().commit(
+            disk, record | {"position": record["position"] - 4 * (record["transaction"] < 3)}
+        )
 
 
 class OneAhead(WithTheData):

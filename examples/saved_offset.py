@@ -1,13 +1,13 @@
 """Five consumers of a log that save how far they are, and what crashes make of them.
 
-Each reads transactions from a log, keeps their rows in a journal of its own, and goes on behind its saved position after a restart.
-`test_saved_offset.py` tries every crash of each:
+Each reads transactions from a log, keeps their rows in a journal of its own, and goes on behind its
+saved position after a restart. `test_saved_offset.py` tries every crash of each:
 
 | consumer | saves its position | a crash makes it |
 |---|---|---|
 | InsideTransactions | after each event | lose the rows before it of an open transaction |
 | BeforeTheData | in a file, before the rows are on disk | lose transactions |
-| WithoutSync | in a file, behind the rows, neither synced | lose transactions, or execute them again |
+| WithoutSync | in a file, behind the rows, neither synced | lose or repeat transactions |
 | AfterTheData | in a file, when the rows are on disk | execute a transaction again |
 | WithTheData | in the same record as the rows | nothing |
 """
@@ -20,8 +20,18 @@ from typing import Any
 from applier.crashtest import Journal, State
 from checkpoints.disk import Disk, read_file
 
-LOG = [event for number in range(4) for event in (("begin", number), ("row", f"a{number}"), ("row", f"b{number}"), ("commit", number))]
-"""What the source wrote: four transactions of two rows. The position of an event is its place in the list."""
+LOG = [
+    event
+    for number in range(4)
+    for event in (
+        ("begin", number),
+        ("row", f"a{number}"),
+        ("row", f"b{number}"),
+        ("commit", number),
+    )
+]
+"""What the source wrote: four transactions of two rows. The position of an event is its place in
+the list."""
 
 
 class Consumer:
@@ -44,7 +54,10 @@ class Consumer:
         for _ in self.run(disk):
             pass
         records = self.journal.records
-        return State(tuple(record["transaction"] for record in records), [record["rows"] for record in records])
+        return State(
+            tuple(record["transaction"] for record in records),
+            [record["rows"] for record in records],
+        )
 
     def position(self, disk: Disk) -> int:
         return int(read_file(disk, "position") or 0)

@@ -29,7 +29,9 @@ def test_right_ones(right: type[Any], crash_test: Callable[..., Any]) -> None:
     assert crash_test(right, medium=SECTORS).trials
 
 
-def test_at_least_once_is_right_where_nothing_more_is_promised(crash_test: Callable[..., Any]) -> None:
+def test_at_least_once_is_right_where_nothing_more_is_promised(
+    crash_test: Callable[..., Any],
+) -> None:
     assert crash_test(AtLeastOnce, medium=SECTORS, allow={"re-executes"}).trials
 
 

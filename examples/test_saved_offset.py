@@ -6,14 +6,22 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from saved_offset import AfterTheData, BeforeTheData, Consumer, InsideTransactions, WithoutSync, WithTheData
+from saved_offset import (
+    AfterTheData,
+    BeforeTheData,
+    Consumer,
+    InsideTransactions,
+    WithoutSync,
+    WithTheData,
+)
 
 from applier.crashtest import Exploration
 from applier.crashtest.plugin import Crash
 from checkpoints.outcomes import Medium
 
 SECTORS = Medium(sector_bytes=512)
-"""A disk that writes 512 bytes as a whole or not at all: the eight digits of a position are never torn."""
+"""A disk that writes 512 bytes as a whole or not at all: the eight digits of a position are never
+torn."""
 
 
 @pytest.mark.crash_points(system=WithTheData)

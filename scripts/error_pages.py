@@ -1,6 +1,8 @@
-"""A page for each error, and their index, from the catalogues: python scripts/error_pages.py writes docs/errors anew.
+"""A page for each error, and their index, from the catalogues: python scripts/error_pages.py writes
+docs/errors anew.
 
-The pages stand in the repository, so that they can be read there, too; tests/test_error_catalogue.py says when they are not fresh.
+The pages stand in the repository, so that they can be read there, too;
+tests/test_error_catalogue.py says when they are not fresh.
 """
 
 from __future__ import annotations
@@ -21,16 +23,18 @@ EXIT_CODES = {"MY-": 1, Code.INTERNAL.value.code: 70}
 """How a code begins -> exit code, where it is not 2."""
 HEAD = """# Errors
 
-Every error is one line on standard error: a code, what is wrong, the file, the position and the table as far as they are known, and the
-next step.
+Every error is one line on standard error: a code, what is wrong, the file, the position and the
+table as far as they are known, and the next step.
 
 ```text
-binlag: error BL104: the file ends in the middle of a Query event of 81 bytes (file binlog.000001, position 1234). Next: …
+binlag: error BL104: the file ends in the middle of a Query event of 81 bytes (file binlog.000001, \
+position 1234). Next: …
 ```
 
-The code of a replication error is the server's number: `error 1032`, whose page is MY-1032. Codes are stable; the words may get better.
-With `--verbose`, before or behind the command, more lines follow: what the error means, the last event that was read, the options, the
-versions, and for a mistake in binlag itself the traceback. Neither passwords nor the values of variables are in them.
+The code of a replication error is the server's number: `error 1032`, whose page is MY-1032. Codes
+are stable; the words may get better. With `--verbose`, before or behind the command, more lines
+follow: what the error means, the last event that was read, the options, the versions, and for a
+mistake in binlag itself the traceback. Neither passwords nor the values of variables are in them.
 
 | exit code | meaning |
 |---|---|
@@ -54,11 +58,17 @@ def _index(known: list[Situation]) -> Iterator[str]:
     yield HEAD
     for prefix, title in GROUPS.items():
         yield f"\n## {title}\n\n| code | meaning |\n|---|---|\n"
-        yield from (f"| [{row.code}]({row.code}.md) | {row.title} |\n" for row in known if row.code.startswith(prefix))
+        yield from (
+            f"| [{row.code}]({row.code}.md) | {row.title} |\n"
+            for row in known
+            if row.code.startswith(prefix)
+        )
 
 
 def _page(row: Situation) -> str:
-    exit_code = next((number for prefix, number in EXIT_CODES.items() if row.code.startswith(prefix)), 2)
+    exit_code = next(
+        (number for prefix, number in EXIT_CODES.items() if row.code.startswith(prefix)), 2
+    )
     return (
         f"# {row.code}: {row.title}\n\n{row.meaning}\n\n"
         f"**Next:** {row.next_step}\n\n"

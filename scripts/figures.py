@@ -1,7 +1,9 @@
-"""Draws the pictures of the documentation into docs/images: python scripts/figures.py. Needs the extra `report`.
+"""Draws the pictures of the documentation into docs/images: python scripts/figures.py. Needs the
+extra `report`.
 
-Each comes from the code that it explains: what finding a row costs from `lookup.cost`, the forecast from the log in
-tests/captures/forecast and a real replica's lag from benchmarks/results, the clock's scenarios from `binlag clock`.
+Each comes from the code that it explains: what finding a row costs from `lookup.cost`, the forecast
+from the log in tests/captures/forecast and a real replica's lag from benchmarks/results, the
+clock's scenarios from `binlag clock`.
 """
 
 from __future__ import annotations
@@ -45,9 +47,15 @@ WIDTH, HEIGHT = 520, 300
 
 
 def read_per_row(key: str, options: frozenset[str], event_rows: float, table_rows: float) -> float:
-    """Rows that a replica of 8.0 reads for each row that an UPDATE changes; the rows stand anywhere in the table."""
+    """Rows that a replica of 8.0 reads for each row that an UPDATE changes; the rows stand anywhere
+    in the table."""
     table = TableShape(table_rows, key, min(ROWS_PER_VALUE, table_rows) if key == OTHER else 1.0)
-    cost = expected(table, EventShape("update", min(event_rows, table_rows), order="random"), RULES["8.0"], options)
+    cost = expected(
+        table,
+        EventShape("update", min(event_rows, table_rows), order="random"),
+        RULES["8.0"],
+        options,
+    )
     return cost.counters.rows_read / cost.counters.rows_changed
 
 
@@ -67,12 +75,24 @@ def cost_by_event_size() -> dict[str, Any]:
         for way, options in names.items()
         for event in EVENTS
     ]
-    return _lines(rows, "rows:Q", "rows that one event changes", list(names), ["#7f1d1d", "#f59e0b"])
+    return _lines(
+        rows, "rows:Q", "rows that one event changes", list(names), ["#7f1d1d", "#f59e0b"]
+    )
 
 
-def _lines(rows: list[dict[str, Any]], x: str, title: str, names: list[str], colours: list[str] | None = None) -> dict[str, Any]:
-    """Lines over two logarithmic axes, each with its name in the legend, in the order of the names."""
-    scale, axis = altair.Scale(type="log"), altair.Axis(format="~s", values=[10**power for power in range(9)])
+def _lines(
+    rows: list[dict[str, Any]],
+    x: str,
+    title: str,
+    names: list[str],
+    colours: list[str] | None = None,
+) -> dict[str, Any]:
+    """Lines over two logarithmic axes, each with its name in the legend, in the order of the
+    names."""
+    scale, axis = (
+        altair.Scale(type="log"),
+        altair.Axis(format="~s", values=[10**power for power in range(9)]),
+    )
     chart = altair.Chart(altair.Data(values=rows)).mark_line(point=True, strokeWidth=2)
     encoded = chart.encode(
         x=altair.X(x, title=title, scale=scale, axis=axis),
@@ -81,7 +101,9 @@ def _lines(rows: list[dict[str, Any]], x: str, title: str, names: list[str], col
             "way:N",
             sort=names,
             scale=altair.Scale(domain=names, range=colours or COLOURS),
-            legend=altair.Legend(title=None, orient="bottom", columns=2, columnPadding=50, labelLimit=260),
+            legend=altair.Legend(
+                title=None, orient="bottom", columns=2, columnPadding=50, labelLimit=260
+            ),
         ),
     )
     specification: dict[str, Any] = encoded.properties(width=WIDTH, height=HEIGHT).to_dict()
@@ -92,20 +114,27 @@ def forecast_of_capture() -> Iterator[tuple[str, dict[str, Any]]]:
     """The charts of the forecast that the README shows."""
     arguments = [str(CAPTURE / "binlog.000001"), "--schema", str(CAPTURE / "schema.sql"), "--json"]
     counts = ["--rows", "shop.audit_log=100000000", "--rows", "*=500000"]
-    summary = json.loads(CliRunner().invoke(forecast, arguments + counts, catch_exceptions=False).stdout)
+    summary = json.loads(
+        CliRunner().invoke(forecast, arguments + counts, catch_exceptions=False).stdout
+    )
     last = max(time for time, _ in summary["curve"]["points"])
     for points in summary["curves"].values():
-        points.append([last, 0.0])  # a replica that has caught up stays level while the other one is still at work
+        # a replica that has caught up stays level while the other one is still at work
+        points.append([last, 0.0])
     for name, chart in charts(summary).items():
         yield ("forecast" if name == "lag" else f"forecast-{name}"), chart | {"width": 640}
 
 
 def forecast_beside_replica() -> dict[str, Any]:
-    """The forecast's curve and the lag of a real replica, as benchmarks/lag_beside_replica.py measured them."""
+    """The forecast's curve and the lag of a real replica, as benchmarks/lag_beside_replica.py
+    measured them."""
     rows = [
         {"time": time, "lag": lag, "what": f"{curve['keys']}: {name}"}
         for curve in json.loads(MEASURED_LAG.read_text())["curves"]
-        for name, key in (("forecast", "forecast"), ("Seconds_Behind_Source of the replica", "measured"))
+        for name, key in (
+            ("forecast", "forecast"),
+            ("Seconds_Behind_Source of the replica", "measured"),
+        )
         for time, lag in curve[key]
     ]
     names = list(dict.fromkeys(row["what"] for row in rows))
@@ -117,7 +146,9 @@ def forecast_beside_replica() -> dict[str, Any]:
             "what:N",
             sort=names,
             scale=altair.Scale(domain=names, range=["#0f766e", "#5eead4", "#7f1d1d", "#f59e0b"]),
-            legend=altair.Legend(title=None, orient="bottom", columns=2, columnPadding=40, labelLimit=300),
+            legend=altair.Legend(
+                title=None, orient="bottom", columns=2, columnPadding=40, labelLimit=300
+            ),
         ),
     )
     specification: dict[str, Any] = encoded.properties(width=WIDTH, height=HEIGHT).to_dict()
@@ -136,7 +167,9 @@ def main() -> int:
         (IMAGES / f"{name}.svg").write_text(vl_convert.vegalite_to_svg(specification))
     for name in SCENARIOS:
         path = IMAGES / f"clock-{name}.svg"
-        CliRunner().invoke(clock, ["--scenario", name, "--every", "1", "--plot", str(path)], catch_exceptions=False)
+        CliRunner().invoke(
+            clock, ["--scenario", name, "--every", "1", "--plot", str(path)], catch_exceptions=False
+        )
     return 0
 
 

@@ -2,8 +2,9 @@
 
     python scripts/make_demo.py --port 3306
 
-Two tables without a primary key: one with no key at all, one with a secondary key. The log holds what a shop does to them
-in a minute, in row format. The server's log must be readable on this machine; it is rotated before and after.
+Two tables without a primary key: one with no key at all, one with a secondary key. The log holds
+what a shop does to them in a minute, in row format. The server's log must be readable on this
+machine; it is rotated before and after.
 """
 
 from __future__ import annotations
@@ -87,7 +88,9 @@ def make(connection: Any) -> Path:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--port", type=int, default=3306)
     port = parser.parse_args().port
     FOLDER.mkdir(exist_ok=True)

@@ -1,10 +1,14 @@
-"""What a new user meets: a clean clone, an empty home, and the README's commands in order, until the first that fails.
+"""What a new user meets: a clean clone, an empty home, and the README's commands in order, until
+the first that fails.
 
-    python scripts/new_user.py            # about two minutes; --installs also tries each way to install (five more)
+    python scripts/new_user.py
 
-The commands are read out of README.md. Its own folder stands for the download; what the README calls "your own log" is the demo's, and
-where it says port 3306 a server of docker/servers answers, if it is there. A command that says which extra it needs gets it, as a user
-would do. Printed: each command with its seconds, the time to the first result, and what was not run and why.
+It takes about two minutes; with --installs it also tries each way to install (five more).
+
+The commands are read out of README.md. Its own folder stands for the download; what the README
+calls "your own log" is the demo's, and where it says port 3306 a server of docker/servers answers,
+if it is there. A command that says which extra it needs gets it, as a user would do. Printed: each
+command with its seconds, the time to the first result, and what was not run and why.
 """
 
 from __future__ import annotations
@@ -35,9 +39,19 @@ SHOWN_LINES = 12
 
 
 def get_a_clone(folder: Path) -> None:
-    """Clones the repository; where git is not there or refuses (the checkout is another user's), copies its files."""
+    """Clones the repository; where git is not there or refuses (the checkout is another user's),
+    copies its files."""
     git = shutil.which("git")
-    cloned = subprocess.run([git, "clone", "-q", str(ROOT), str(folder)], capture_output=True, text=True, check=False) if git else None
+    cloned = (
+        subprocess.run(
+            [git, "clone", "-q", str(ROOT), str(folder)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if git
+        else None
+    )
     if cloned is None or cloned.returncode:
         reason = cloned.stderr.strip().partition("\n")[0] if cloned else "there is no git"
         print(f"the files are copied, not cloned: {reason}")
@@ -110,7 +124,10 @@ class NewUser:
             self.first_result = time.monotonic() - self.began
         different = step.output is not None and not matches(step.output, ran.printed)
         if different or (ran.code != 0 and step.output is None):  # what is shown may be a refusal
-            print(f"README.md:{step.line}: exit code {ran.code}" + (", and the README shows something else than:" if different else ":"))
+            print(
+                f"README.md:{step.line}: exit code {ran.code}"
+                + (", and the README shows something else than:" if different else ":")
+            )
             print("\n".join(ran.printed.splitlines()[-SHOWN_LINES:]))
             return False
         return True
@@ -124,8 +141,16 @@ class NewUser:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--installs", action="store_true", help="also run the commands that install")
-    parser.add_argument("--within", type=float, default=FIRST_RESULT_SECONDS, metavar="SECONDS", help="the first result must be there")
+    parser.add_argument(
+        "--installs", action="store_true", help="also run the commands that install"
+    )
+    parser.add_argument(
+        "--within",
+        type=float,
+        default=FIRST_RESULT_SECONDS,
+        metavar="SECONDS",
+        help="the first result must be there",
+    )
     given = parser.parse_args()
     os.environ.setdefault("BINLAG_SERVERS", str(Path.home() / ".cache" / "binlag" / "servers"))
     with tempfile.TemporaryDirectory(prefix="new-user-") as folder, ExitStack() as stack:
@@ -136,7 +161,10 @@ def main() -> int:
     if user.first_result is None:
         print("no first result")
         return 1
-    print(f"first result after {user.first_result:.0f} s (at most {given.within:.0f}); {'every command worked' if worked else 'stopped'}")
+    print(
+        f"first result after {user.first_result:.0f} s (at most {given.within:.0f}); "
+        f"{'every command worked' if worked else 'stopped'}"
+    )
     return 0 if worked and user.first_result <= given.within else 1
 
 

@@ -1,8 +1,8 @@
-"""What the documentation site takes from outside of docs/: the changelog, the benchmarks with their raw results, the examples,
-the notebooks.
+"""What the documentation site takes from outside of docs/: the changelog, the benchmarks with their
+raw results, the examples, the notebooks.
 
-Each stands once in the repository, where a reader of the code looks for it; the site shows the same file. Pages link to them as they stand
-in the repository.
+Each stands once in the repository, where a reader of the code looks for it; the site shows the same
+file. Pages link to them as they stand in the repository.
 """
 
 from __future__ import annotations
@@ -30,9 +30,15 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, page, abs_src_path=str(ROOT / name)))
     for pattern in DOWNLOADS:
         for path in sorted(ROOT.glob(pattern)):
-            files.append(File.generated(config, path.relative_to(ROOT).as_posix(), abs_src_path=str(path)))
+            files.append(
+                File.generated(config, path.relative_to(ROOT).as_posix(), abs_src_path=str(path))
+            )
     for path in sorted(ROOT.glob(NOTEBOOKS)):
-        files.append(File.generated(config, _page_of(path.relative_to(ROOT).as_posix()), content=_text_of_notebook(path)))
+        files.append(
+            File.generated(
+                config, _page_of(path.relative_to(ROOT).as_posix()), content=_text_of_notebook(path)
+            )
+        )
     return files
 
 
@@ -43,12 +49,17 @@ def _page_of(name: str) -> str:
 
 def _text_of_notebook(path: Path) -> str:
     """Its text and code."""
-    cells = [(cell["cell_type"], "".join(cell["source"])) for cell in json.loads(path.read_text())["cells"]]
+    cells = [
+        (cell["cell_type"], "".join(cell["source"]))
+        for cell in json.loads(path.read_text())["cells"]
+    ]
     shown = [text if kind == "markdown" else f"```python\n{text}\n```" for kind, text in cells]
     return "\n\n".join([*shown, f"[Download the notebook]({path.name})"]) + "\n"
 
 
-_LINKED = "|".join([*map(re.escape, SHOWN), r"examples/[\w/-]+\.(?:py|ipynb)", r"benchmarks/results/[\w.-]+"])
+_LINKED = "|".join(
+    [*map(re.escape, SHOWN), r"examples/[\w/-]+\.(?:py|ipynb)", r"benchmarks/results/[\w.-]+"]
+)
 _LINK = re.compile(rf"\]\(\.\./((?:\.\./)*)({_LINKED})")
 
 

@@ -1,6 +1,7 @@
 """Where the real captures are, and how to read what the servers said about them.
 
-BINLAG_CAPTURES names another folder that holds open/ (and lookup/); without it the committed subset is used.
+BINLAG_CAPTURES names another folder that holds open/ (and lookup/); without it the committed subset
+is used.
 """
 
 from __future__ import annotations
@@ -39,7 +40,10 @@ def logs(capture: Path) -> list[Path]:
 def shown_files() -> list[Path]:
     """Every log file, relay logs included, for which there is a listing of the server."""
     binary = [log for capture in captures() for log in logs(capture)]
-    relay = [Path(str(path).removesuffix(".events.tsv")) for path in (CAPTURES / "open").glob("*/relay_*/*.events.tsv")]
+    relay = [
+        Path(str(path).removesuffix(".events.tsv"))
+        for path in (CAPTURES / "open").glob("*/relay_*/*.events.tsv")
+    ]
     return binary + sorted(relay)
 
 
@@ -51,12 +55,15 @@ def shown_events(log: Path) -> list[ShownEvent]:
     for line in raw.decode("utf-8", "surrogateescape").split("\n")[1:]:
         if line:
             _, position, name, server_id, end_log_pos, info = line.split("\t", 5)
-            events.append(ShownEvent(int(position), name, int(server_id), int(end_log_pos), unescape(info)))
+            events.append(
+                ShownEvent(int(position), name, int(server_id), int(end_log_pos), unescape(info))
+            )
     return events
 
 
 def as_9_7_shows(dumped: bytes) -> bytes:
-    """A dump with the digits that MySQL 8.0+ leaves out of a DOUBLE: a result has 22 characters for one."""
+    """A dump with the digits that MySQL 8.0+ leaves out of a DOUBLE: a result has 22 characters for
+    one."""
     head, *rows = dumped.decode("utf-8", "surrogateescape").split("\n")[:-1]
     doubles = [at for at, column in enumerate(head.split("\t")) if column.endswith(":double")]
     cut = []
@@ -78,7 +85,10 @@ def _in_22_characters(text: str) -> str:
     digits = "".join(map(str, number.normalize().as_tuple().digits))
     if len(digits) + 1 + len(exponent) > room:
         shorter = f"{abs(float(text)):.{room - len(exponent) - 2}e}"
-        digits, exponent = shorter.partition("e")[0].replace(".", "").rstrip("0"), f"e{int(shorter.partition('e')[2])}"
+        digits, exponent = (
+            shorter.partition("e")[0].replace(".", "").rstrip("0"),
+            f"e{int(shorter.partition('e')[2])}",
+        )
     return f"{'-' if text.startswith('-') else ''}{digits[0]}.{digits[1:]}{exponent}"
 
 

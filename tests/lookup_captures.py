@@ -1,7 +1,8 @@
-"""The transactions that real 5.6.24 and 5.7.29 replicas applied under every setting, and what each of them cost.
+"""The transactions that real 5.6.24 and 5.7.29 replicas applied under every setting, and what each
+of them cost.
 
-They are committed as one archive, tests/captures/lookup.tar.xz, unpacked for a run; BINLAG_CAPTURES names a folder that holds
-lookup/ instead.
+They are committed as one archive, tests/captures/lookup.tar.xz, unpacked for a run; BINLAG_CAPTURES
+names a folder that holds lookup/ instead.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ from tests.captures_support import CAPTURES
 ARCHIVE = Path(__file__).parent / "captures" / "lookup.tar.xz"
 SERVERS = {"my56": "5.6", "my57": "5.7"}
 STEP = 5
-"""Option sets and exec modes come in groups of six and two, so a fifth of the cases meets all of them."""
+"""Option sets and exec modes come in groups of six and two, so a fifth of the cases meets all of
+them."""
 COUNTERS = {
     "read_first": "read_first",
     "read_key": "read_key",
@@ -48,7 +50,8 @@ COUNTERS = {
 
 @dataclass(frozen=True)
 class Shape:
-    """One table definition with its rows and the log of all statements on it, as one server saw them."""
+    """One table definition with its rows and the log of all statements on it, as one server saw
+    them."""
 
     folder: str
     name: str
@@ -65,7 +68,10 @@ class Shape:
         """The replica's table with its initial rows."""
         sql = (lookup_folder() / self.folder / f"{self.name}.init.sql").read_text()
         description = json.loads((lookup_folder() / self.folder / f"{self.name}.json").read_text())
-        lines = [description["ddl_replica"] + ";" if line.startswith("CREATE TABLE") else line for line in sql.split("\n")]
+        lines = [
+            description["ddl_replica"] + ";" if line.startswith("CREATE TABLE") else line
+            for line in sql.split("\n")
+        ]
         tables = applier.load_schema("\n".join(lines), server=self.server)
         tables.commit()
         return tables
@@ -113,7 +119,8 @@ def shapes() -> Iterator[Shape]:
 
 
 def disagreement(case: dict[str, str], shape: Shape, tables: Tables) -> dict[str, tuple[Any, Any]]:
-    """What one case gives here and what it gave there, by name, where the two differ. `tables` are used up."""
+    """What one case gives here and what it gave there, by name, where the two differ. `tables` are
+    used up."""
     if case["replica_change_before"]:
         execute_statement(tables, case["replica_change_before"], "lk", StatementSession(Session()))
         tables.commit()
@@ -132,7 +139,10 @@ def disagreement(case: dict[str, str], shape: Shape, tables: Tables) -> dict[str
     got["errno"], want["errno"] = (result.error.number if result.error else 0), int(case["errno"])
     got["rows"], want["rows"] = len(texts), int(case["final_rows"])
     got["crc32_sum"], want["crc32_sum"] = sum(map(zlib.crc32, texts)), int(case["final_crc32_sum"])
-    got["scan_md5"], want["scan_md5"] = hashlib.md5(b"\n".join(texts)).hexdigest(), case["final_scan_md5"]
+    got["scan_md5"], want["scan_md5"] = (
+        hashlib.md5(b"\n".join(texts)).hexdigest(),
+        case["final_scan_md5"],
+    )
     return {name: (got[name], want[name]) for name in got if got[name] != want[name]}
 
 

@@ -1,6 +1,8 @@
-"""The plan of the house: no room imports from above, no circles, modules that a reader can hold in the head.
+"""The plan of the house: no room imports from above, no circles, modules that a reader can hold in
+the head.
 
-Who may import whom stands in pyproject.toml ([tool.importlinter]): the floors, from what people touch down to what knows nobody.
+Who may import whom stands in pyproject.toml ([tool.importlinter]): the floors, from what people
+touch down to what knows nobody.
 """
 
 from __future__ import annotations
@@ -29,9 +31,16 @@ def name_of(path: Path) -> str:
 
 
 def test_imports() -> None:
-    """In a process of its own: import-linter configures logging, which disables every logger that is there."""
+    """In a process of its own: import-linter configures logging, which disables every logger that
+    is there."""
     program = "from importlinter.cli import lint_imports_command; lint_imports_command()"
-    done = subprocess.run([sys.executable, "-c", program, "--no-cache", "--no-logo"], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program, "--no-cache", "--no-logo"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"Contracts: [1-9]\d* kept, 0 broken", done.stdout)
 
@@ -72,19 +81,37 @@ def test_every_class_name_stands_once() -> None:
 def contracts(node: ast.ClassDef) -> Iterator[ast.ClassDef]:
     """Its bases, and what its docstring says that it implements."""
     names = {ast.unparse(base).partition("[")[0].split(".")[-1] for base in node.bases}
-    for said in re.findall(r"[Ii]mplements (`?[\w.]+\w`?(?: and `[\w.]+`)*)", ast.get_docstring(node) or ""):
+    for said in re.findall(
+        r"[Ii]mplements (`?[\w.]+\w`?(?: and `[\w.]+`)*)", ast.get_docstring(node) or ""
+    ):
         names.update(name.split(".")[-1] for name in re.findall(r"[\w.]*\w", said))
     return (other for _, other in CLASSES if other.name in names and other is not node)
 
 
 def is_documented(node: ast.ClassDef, method: str) -> bool:
     """Whether the method of a class says what it does, there or in a contract of the class."""
-    own = [part for part in node.body if isinstance(part, ast.FunctionDef) and part.name == method and ast.get_docstring(part)]
+    own = [
+        part
+        for part in node.body
+        if isinstance(part, ast.FunctionDef) and part.name == method and ast.get_docstring(part)
+    ]
     return bool(own) or any(is_documented(other, method) for other in contracts(node))
 
 
-@pytest.mark.parametrize("node", [pytest.param(node, id=f"{name_of(path)}:{node.name}") for path, node in CLASSES if node.name[0] != "_"])
+@pytest.mark.parametrize(
+    "node",
+    [
+        pytest.param(node, id=f"{name_of(path)}:{node.name}")
+        for path, node in CLASSES
+        if node.name[0] != "_"
+    ],
+)
 def test_public_methods_say_what_they_do(node: ast.ClassDef) -> None:
-    """ruff's D102 asks it of each method; here a method of a contract says it once, in the contract."""
-    methods = {part.name for part in node.body if isinstance(part, ast.FunctionDef) and not part.name.startswith("_")}
+    """ruff's D102 asks it of each method; here a method of a contract says it once, in the
+    contract."""
+    methods = {
+        part.name
+        for part in node.body
+        if isinstance(part, ast.FunctionDef) and not part.name.startswith("_")
+    }
     assert [method for method in sorted(methods) if not is_documented(node, method)] == []

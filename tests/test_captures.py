@@ -1,4 +1,5 @@
-"""Every capture replays to exactly the tables that the real server had at its end, under every option set that the server had."""
+"""Every capture replays to exactly the tables that the real server had at its end, under every
+option set that the server had."""
 
 from __future__ import annotations
 
@@ -20,8 +21,9 @@ SELECTABLE = (
 )
 """slave_rows_search_algorithms of 5.6 and 5.7."""
 REPEATED_ROW = {"my56_multitable_savepoints": 41437, "my57_multitable_savepoints": 59814}
-"""Where an event updates one row twice: a hash scan looks for both before images in one pass and does not find the second. A real
-5.7.29 that applied the log of my57_ stopped at the same event with the same error and the same handler counters."""
+"""Where an event updates one row twice: a hash scan looks for both before images in one pass and
+does not find the second. A real 5.7.29 that applied the log of my57_ stopped at the same event with
+the same error and the same handler counters."""
 LONG_DOUBLES = ("5.6", "5.7", "mariadb")
 """Servers whose result has room for all digits of a DOUBLE; a dump always has them."""
 
@@ -32,11 +34,20 @@ def server_of(capture: Path) -> str:
 
 
 def runs() -> list[tuple[Path, str | None]]:
-    return [(capture, chosen) for capture in captures() for chosen in (SELECTABLE if server_of(capture) in ("5.6", "5.7") else (None,))]
+    return [
+        (capture, chosen)
+        for capture in captures()
+        for chosen in (SELECTABLE if server_of(capture) in ("5.6", "5.7") else (None,))
+    ]
 
 
-@pytest.mark.parametrize(("capture", "row_search"), [pytest.param(*run, id=f"{run[0].name}-{run[1] or 'own'}") for run in runs()])
-def test_replays_to_the_tables_of_the_server(capture: Path, row_search: str | None, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("capture", "row_search"),
+    [pytest.param(*run, id=f"{run[0].name}-{run[1] or 'own'}") for run in runs()],
+)
+def test_replays_to_the_tables_of_the_server(
+    capture: Path, row_search: str | None, tmp_path: Path
+) -> None:
     server = server_of(capture)
     tables = applier.load_schema(capture / "before.sql", server=server)
     result = applier.replay(logs(capture), into=tables, row_search=row_search)

@@ -1,4 +1,5 @@
-"""Every place that raises an error for the user gives a code of the catalogue; every code is raised, has a page, and says what to do."""
+"""Every place that raises an error for the user gives a code of the catalogue; every code is
+raised, has a page, and says what to do."""
 
 from __future__ import annotations
 
@@ -16,7 +17,11 @@ from applier.error_codes import BY_CODE, Code
 from applier.server_errors import GENERAL, SERVER_ERRORS, situation
 
 ROOT = Path(__file__).parent.parent
-SOURCES = {path: ast.parse(path.read_text()) for package in ("applier", "lookup", "checkpoints") for path in (ROOT / package).rglob("*.py")}
+SOURCES = {
+    path: ast.parse(path.read_text())
+    for package in ("applier", "lookup", "checkpoints")
+    for path in (ROOT / package).rglob("*.py")
+}
 CATALOGUES = {ROOT / "applier" / "error_codes.py", ROOT / "applier" / "server_errors.py"}
 WITH_CODE = {"InputError", "UsageError", "ServerLost", "NotReached", "OtherLogs", "ReadOnly"}
 WITH_NUMBER = {"ReplicationError", "ValueRefused"}
@@ -25,13 +30,17 @@ BORDERS = {
     "KeyError": "a table that is not there, from Python",
     "AttributeError": "a name that the package does not have",
     "AssertionError": "a mistake: internal error; a failed test in the pytest plugin",
-    "CheckpointError": "the commands and the receiver's folder translate it, applier.cli.failures what they leave",
+    "CheckpointError": (
+        "the commands and the receiver's folder translate it, applier.cli.failures what they leave"
+    ),
     "InfoError": "a CheckpointError",
     "GtidError": "the options translate it, applier.cli.failures what they leave",
     "TimeoutError": "a source that is silent: the receiver's dump is a lost connection",
     "ConnectionError": "a compressed packet that is damaged: a lost connection",
     "FileNotFoundError": "a disk in memory says it like the real one",
-    "yaml.constructor.ConstructorError": "a YAMLError, as PyYAML raises: who reads a file says which",
+    "yaml.constructor.ConstructorError": (
+        "a YAMLError, as PyYAML raises: who reads a file says which"
+    ),
     "Crashed": "the simulated crash, caught by the explorer",
     "ReadOnlyTable": "a RowError: the target gives its number",
     "NoReferencedRow": "a RowError: the target gives its number",
@@ -41,23 +50,40 @@ BORDERS = {
     "EOFError": "a damaged frame of zstd: open_source gives BL121",
     "NotExpressible": "the statement form turns it into an error of the event",
     "CorruptRow": "the target gives 1610",
-    "UnicodeEncodeError": "a character that its character set lacks, as a codec of Python says it; callers of encode know",
+    "UnicodeEncodeError": (
+        "a character that its character set lacks, as a codec of Python says it; "
+        "callers of encode know"
+    ),
     "SystemExit": "the end of a command",
     "Interrupted": "Ctrl-C or SIGTERM: one line and exit code 130",
     "click.Abort": "the same, of click",
     "BrokenPipeError": "nobody reads the output: the end of the command",
-    "RecoveryMistake": "a mistake in the system under test, and from binlag crashtest in binlag: internal error",
+    "RecoveryMistake": (
+        "a mistake in the system under test, and from binlag crashtest in binlag: internal error"
+    ),
     "pytest.UsageError": "pytest's own, in the plugin",
 }
 """Exceptions without a code -> who turns them into an error with one, or why that is not needed."""
-DYNAMIC = {"error.number", "refused.number", "failure.number", "number", "self.session.error_code", "int(number or 0)"}
-"""Numbers that are not written where they are raised: those of RowError, ValueRefused, the rules of a version, a real server."""
+DYNAMIC = {
+    "error.number",
+    "refused.number",
+    "failure.number",
+    "number",
+    "self.session.error_code",
+    "int(number or 0)",
+}
+"""Numbers that are not written where they are raised: those of RowError, ValueRefused, the rules of
+a version, a real server."""
 
 
 def calls(names: set[str]) -> Iterator[tuple[str, ast.Call]]:
     for path, tree in SOURCES.items():
         for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names:
+            if (
+                isinstance(node, ast.Call)
+                and isinstance(node.func, ast.Name)
+                and node.func.id in names
+            ):
                 yield f"{path.relative_to(ROOT)}:{node.lineno}", node
 
 
@@ -67,12 +93,18 @@ def constants() -> dict[str, int]:
     for tree in SOURCES.values():
         for node in tree.body:
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name | ast.Tuple):
-                names = node.targets[0].elts if isinstance(node.targets[0], ast.Tuple) else [node.targets[0]]
+                names = (
+                    node.targets[0].elts
+                    if isinstance(node.targets[0], ast.Tuple)
+                    else [node.targets[0]]
+                )
                 values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
                 found.update(
                     (name.id, value.value)
                     for name, value in zip(names, values, strict=False)
-                    if isinstance(name, ast.Name) and isinstance(value, ast.Constant) and isinstance(value.value, int)
+                    if isinstance(name, ast.Name)
+                    and isinstance(value, ast.Constant)
+                    and isinstance(value.value, int)
                 )
     return found
 
@@ -95,7 +127,9 @@ def test_every_code_is_raised() -> None:
         for path, tree in SOURCES.items()
         if path not in CATALOGUES
         for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "Code"
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "Code"
     }
     assert set(Code.__members__) - used == set()
 
@@ -140,12 +174,22 @@ def test_nothing_else_is_raised_than_what_somebody_turns_into_a_code() -> None:
 
 def test_titles_and_codes_are_unique_and_in_order() -> None:
     rows = [*BY_CODE.values(), *SERVER_ERRORS.values(), GENERAL]
-    assert len({row.title for row in rows}) == len({row.code for row in rows}) == len(rows) == len(Code) + len(SERVER_ERRORS) + 1
+    assert (
+        len({row.title for row in rows})
+        == len({row.code for row in rows})
+        == len(rows)
+        == len(Code) + len(SERVER_ERRORS) + 1
+    )
     assert list(BY_CODE) == sorted(BY_CODE)
     assert list(SERVER_ERRORS) == sorted(SERVER_ERRORS)
     assert {row.code[:3] for row in rows} == set(GROUPS)
     for row in rows:
-        assert row.meaning.endswith(".") and row.next_step and not row.next_step.endswith(".") and "{" not in row.next_step
+        assert (
+            row.meaning.endswith(".")
+            and row.next_step
+            and not row.next_step.endswith(".")
+            and "{" not in row.next_step
+        )
 
 
 def test_a_number_without_a_row_has_a_code_and_a_next_step() -> None:
@@ -155,7 +199,9 @@ def test_a_number_without_a_row_has_a_code_and_a_next_step() -> None:
 
 @pytest.fixture(scope="module")
 def error_pages() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("error_pages", ROOT / "scripts" / "error_pages.py")
+    spec = importlib.util.spec_from_file_location(
+        "error_pages", ROOT / "scripts" / "error_pages.py"
+    )
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -164,7 +210,12 @@ def error_pages() -> ModuleType:
 
 def test_every_code_has_a_fresh_page(error_pages: ModuleType) -> None:
     """`python scripts/error_pages.py` writes them."""
-    written = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "errors").glob("*.md")}
+    written = {
+        path.name: path.read_text(encoding="utf-8")
+        for path in (ROOT / "docs" / "errors").glob("*.md")
+    }
     assert written == error_pages.pages()
-    assert {f"{code}.md" for code in BY_CODE} | {f"{row.code}.md" for row in SERVER_ERRORS.values()} < written.keys()
+    assert {f"{code}.md" for code in BY_CODE} | {
+        f"{row.code}.md" for row in SERVER_ERRORS.values()
+    } < written.keys()
     assert all(f"({name})" in written["index.md"] for name in written if name != "index.md")

@@ -1,4 +1,5 @@
-"""The gallery of bugs (docs/gallery.md) as data: errors, rows read, what a crash leaves; and that real servers do the same."""
+"""The gallery of bugs (docs/gallery.md) as data: errors, rows read, what a crash leaves; and that
+real servers do the same."""
 
 from __future__ import annotations
 
@@ -32,10 +33,14 @@ PAGE = ROOT / "docs" / "gallery.md"
 SCAN, HASH, HASH_ONLY = "INDEX_SCAN,TABLE_SCAN", "INDEX_SCAN,HASH_SCAN", "TABLE_SCAN,HASH_SCAN"
 
 
-def replayed(name: str, server: str, row_search: str | None = None) -> tuple[applier.ReplayResult, Tables]:
+def replayed(
+    name: str, server: str, row_search: str | None = None
+) -> tuple[applier.ReplayResult, Tables]:
     replica = FOLDER / f"{name}.replica.sql"
     tables = applier.load_schema(replica, server=server) if replica.exists() else Tables()
-    return applier.replay([FOLDER / f"{name}.binlog"], into=tables, server=server, row_search=row_search), tables
+    return applier.replay(
+        [FOLDER / f"{name}.binlog"], into=tables, server=server, row_search=row_search
+    ), tables
 
 
 def number(result: applier.ReplayResult) -> int | None:
@@ -72,7 +77,9 @@ ERRORS = [
 
 
 @pytest.mark.parametrize(("name", "server", "row_search", "error"), ERRORS)
-def test_the_applier_stops_where_the_bug_is_and_nowhere_else(name: str, server: str, row_search: str | None, error: int | None) -> None:
+def test_the_applier_stops_where_the_bug_is_and_nowhere_else(
+    name: str, server: str, row_search: str | None, error: int | None
+) -> None:
     result, _ = replayed(name, server, row_search)
     assert number(result) == error
     if error is not None:
@@ -81,18 +88,25 @@ def test_the_applier_stops_where_the_bug_is_and_nowhere_else(name: str, server: 
 
 def test_twins_change_in_the_opposite_order() -> None:
     """Both tables are the source's as multisets until a key numbers the rows."""
-    right, wrong = (replayed("twins", "8.0", search)[1]["gallery.t1"].rows() for search in (SCAN, HASH))
+    right, wrong = (
+        replayed("twins", "8.0", search)[1]["gallery.t1"].rows() for search in (SCAN, HASH)
+    )
     assert right == [(1, 6, 2), (1, 7, 3), (1, 5, 4)]
-    assert wrong == [(1, 6, 2), (1, 5, 3)], "id 1 was 7 here and 5 on the source; it is gone, and 5 is still there"
+    assert wrong == [(1, 6, 2), (1, 5, 3)], (
+        "id 1 was 7 here and 5 on the source; it is gone, and 5 is still there"
+    )
 
 
 @pytest.mark.parametrize(
-    ("server", "algorithm", "rows_read"), [("5.6", "table scan", 34), ("5.7.22", "table scan", 34), ("5.7.23", "index scan", 4)]
+    ("server", "algorithm", "rows_read"),
+    [("5.6", "table scan", 34), ("5.7.22", "table scan", 34), ("5.7.23", "index scan", 4)],
 )
 def test_a_second_unique_key(server: str, algorithm: str, rows_read: int) -> None:
     result, _ = replayed("second_key", server)
     assert [event.algorithm for event in result.events] == [algorithm]
-    assert result.counters["read_rnd_next" if algorithm == "table scan" else "read_key"] == rows_read
+    assert (
+        result.counters["read_rnd_next" if algorithm == "table scan" else "read_key"] == rows_read
+    )
 
 
 def test_a_table_without_a_key_is_read_in_full_for_each_row() -> None:
@@ -114,10 +128,18 @@ def real(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Itera
 
 
 def test_real_servers_stop_at_the_same_logs(real: Server) -> None:
-    """The log's own rows events, carried out by the server: error for error, and row for row where there is none."""
+    """The log's own rows events, carried out by the server: error for error, and row for row where
+    there is none."""
     version = real.installed.recipe.name
     searches = [SCAN, HASH, HASH_ONLY] if version == "5.7" else [None]
-    names = ("changed_twice", "back_and_forth", "smaller_value", "shifted_keys", "twins", "same_checksum")
+    names = (
+        "changed_twice",
+        "back_and_forth",
+        "smaller_value",
+        "shifted_keys",
+        "twins",
+        "same_checksum",
+    )
     for search in searches:
         if search is not None:
             real.execute(f"SET GLOBAL slave_rows_search_algorithms = '{search}'")
@@ -127,29 +149,55 @@ def test_real_servers_stop_at_the_same_logs(real: Server) -> None:
             into = IntoOptions(force=True, replay_id=f"{name} {search}")
             outcome = replay_into([str(FOLDER / f"{name}.binlog")], where, parse_options(), into)
             result, tables = replayed(name, version, search)
-            assert getattr(outcome.error, "number", None) == number(result), (name, search, outcome.error)
-            assert sorted(real.query("SELECT * FROM gallery.t1")) == sorted(tables["gallery.t1"].rows()), (name, search)
+            assert getattr(outcome.error, "number", None) == number(result), (
+                name,
+                search,
+                outcome.error,
+            )
+            assert sorted(real.query("SELECT * FROM gallery.t1")) == sorted(
+                tables["gallery.t1"].rows()
+            ), (name, search)
 
 
 # what a crash leaves
 
 CRASHES: list[tuple[dict[str, Any], Kind, int, str, str]] = [
-    ({"server": "5.6", "repository": "FILE", "auto_position": False}, Kind.PROCESS, 3, "re-executes", "error 1062"),
-    ({"server": "5.6", "repository": "TABLE", "auto_position": False}, Kind.PROCESS, 3, "consistent", ""),
-    ({"server": "5.6", "repository": "TABLE", "auto_position": False, "recovery": False}, Kind.PROCESS, 3, "re-executes", "error 1062"),
-    ({"server": "5.6", "repository": "TABLE", "workers": 4}, Kind.PROCESS, 4, "cannot start", "error 1872"),
+    ({"server": "5.6", "repository": "FILE", "auto_position": False}, Kind.PROCESS, 3,
+     "re-executes", "error 1062"),
+    ({"server": "5.6", "repository": "TABLE", "auto_position": False}, Kind.PROCESS, 3,
+     "consistent", ""),
+    ({"server": "5.6", "repository": "TABLE", "auto_position": False, "recovery": False},
+     Kind.PROCESS, 3, "re-executes", "error 1062"),
+    ({"server": "5.6", "repository": "TABLE", "workers": 4}, Kind.PROCESS, 4, "cannot start",
+     "error 1872"),
     ({"server": "5.7", "repository": "TABLE", "workers": 4}, Kind.PROCESS, 4, "consistent", ""),
-    ({"server": "5.7", "repository": "TABLE", "recovery": False}, Kind.OS, 3, "cannot start", "error 1594"),
+    ({"server": "5.7", "repository": "TABLE", "recovery": False}, Kind.OS, 3, "cannot start",
+     "error 1594"),
     ({"server": "5.7", "repository": "TABLE"}, Kind.OS, 3, "consistent", ""),
-    ({"server": "8.0", "repository": "TABLE", "auto_position": False, "workers": 4}, Kind.OS, 3, "cannot start", "error 1872"),
-    ({"server": "8.0", "repository": "TABLE", "auto_position": False, "workers": 4, "sync": 1}, Kind.OS, 3, "consistent", ""),
-]
+    ({"server": "8.0", "repository": "TABLE", "auto_position": False, "workers": 4}, Kind.OS, 3,
+     "cannot start", "error 1872"),
+    ({"server": "8.0", "repository": "TABLE", "auto_position": False, "workers": 4, "sync": 1},
+     Kind.OS, 3, "consistent", ""),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("options", "kind", "transactions", "verdict", "error"), CRASHES, ids=lambda value: str(value)[:40])
-def test_a_crash_ends_as_the_page_says(options: dict[str, Any], kind: Kind, transactions: int, verdict: str, error: str) -> None:
+@pytest.mark.parametrize(
+    ("options", "kind", "transactions", "verdict", "error"),
+    CRASHES,
+    ids=lambda value: str(value)[:40],
+)
+def test_a_crash_ends_as_the_page_says(
+    options: dict[str, Any], kind: Kind, transactions: int, verdict: str, error: str
+) -> None:
     setup = Setup(**options)
-    [cell] = try_all([setup], WorkloadSpec(transactions), [kind], medium=Medium(sector_bytes=512), coverage=Coverage.EDGES, jobs=1)
+    [cell] = try_all(
+        [setup],
+        WorkloadSpec(transactions),
+        [kind],
+        medium=Medium(sector_bytes=512),
+        coverage=Coverage.EDGES,
+        jobs=1,
+    )
     assert cell.worst == verdict
     if error:
         assert str(cell.first[cell.worst].judgement).startswith(f"{verdict}: {error}")
@@ -184,11 +232,20 @@ SAVED = {
 
 
 def test_every_way_to_save_a_position_is_judged(positions: ModuleType) -> None:
-    assert {name: dict(Counter(map(str, positions.try_all(name).counts().elements()))) for name in positions.CONSUMERS} == SAVED
+    assert {
+        name: dict(Counter(map(str, positions.try_all(name).counts().elements())))
+        for name in positions.CONSUMERS
+    } == SAVED
 
 
-def test_the_log_of_the_consumers_has_statements_of_several_rows_events(positions: ModuleType) -> None:
-    kinds = [event.kind for event in positions.EVENTS if event.kind in ("gtid", "table map", "rows", "commit")]
+def test_the_log_of_the_consumers_has_statements_of_several_rows_events(
+    positions: ModuleType,
+) -> None:
+    kinds = [
+        event.kind
+        for event in positions.EVENTS
+        if event.kind in ("gtid", "table map", "rows", "commit")
+    ]
     letters = "".join(kind[0] for kind in kinds)
     assert letters == "gtrrrtrc" + "gtrc" + "gtrrtrc"
 
@@ -200,11 +257,15 @@ def test_every_input_of_the_gallery_is_on_the_page_and_the_other_way_round() -> 
     page = PAGE.read_text()
     named = set(re.findall(r"examples/gallery/([\w.]+)", page))
     kinds = (".binlog", ".py", ".yaml", ".replica.sql")
-    assert named | {"positions.binlog"} == {path.name for path in FOLDER.iterdir() if path.name.endswith(kinds)}
+    assert named | {"positions.binlog"} == {
+        path.name for path in FOLDER.iterdir() if path.name.endswith(kinds)
+    }
     assert set(SAVED) <= set(re.findall(r"positions\.py ([\w-]+)", page))
 
 
-SEEN = re.compile(r"https://(bugs\.mysql\.com/bug\.php\?id=\d+|github\.com/[\w-]+/[\w-]+/(issues|pull)/\d+|dev\.mysql\.com/worklog/task/\?id=\d+)")
+SEEN = re.compile(
+    r"https://(bugs\.mysql\.com/bug\.php\?id=\d+|github\.com/[\w-]+/[\w-]+/(issues|pull)/\d+|dev\.mysql\.com/worklog/task/\?id=\d+)"
+)
 
 
 def test_every_entry_says_who_saw_it_and_shows_a_command() -> None:

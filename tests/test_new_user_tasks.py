@@ -1,4 +1,5 @@
-"""What four people want of binlag, typed as they would (scripts/new_user): each ends in the file that the person wanted."""
+"""What four people want of binlag, typed as they would (scripts/new_user): each ends in the file
+that the person wanted."""
 
 from __future__ import annotations
 
@@ -29,7 +30,12 @@ def done(task: str, checkout: Path, folder: Path) -> Path:
     script = checkout / "scripts" / "new_user" / f"{task}.sh"
     variables = environment(folder / "home", *programs, PYTHONPATH=str(checkout))
     run = subprocess.run(
-        ["bash", script, checkout, work], env=variables, capture_output=True, text=True, timeout=LONGEST_SECONDS, check=False
+        ["bash", script, checkout, work],
+        env=variables,
+        capture_output=True,
+        text=True,
+        timeout=LONGEST_SECONDS,
+        check=False,
     )
     assert run.returncode == 0, run.stderr
     return work
@@ -50,12 +56,16 @@ def test_a_dba_gets_a_list_of_tables_and_statements(checkout: Path, tmp_path: Pa
 def test_an_engineer_gets_a_report_and_a_gate(checkout: Path, tmp_path: Path) -> None:
     work = done("engineer", checkout, tmp_path)
     assert "shop.audit_log" in (work / "forecast.html").read_text()
-    assert json.loads((work / "baseline.json").read_text())["tables"][0]["table"] == "shop.audit_log"
+    assert (
+        json.loads((work / "baseline.json").read_text())["tables"][0]["table"] == "shop.audit_log"
+    )
     assert "<failure" in (work / "gate.xml").read_text()
     assert (work / "comment.md").read_text().strip()
 
 
-def test_a_developer_of_consumers_gets_the_crash_that_breaks_one(checkout: Path, tmp_path: Path) -> None:
+def test_a_developer_of_consumers_gets_the_crash_that_breaks_one(
+    checkout: Path, tmp_path: Path
+) -> None:
     work = done("cdc_developer", checkout, tmp_path)
     assert "disks after a crash are wrong" in (work / "verdict.txt").read_text()
     changes = [json.loads(line) for line in (work / "changes.jsonl").read_text().splitlines()]
@@ -63,8 +73,13 @@ def test_a_developer_of_consumers_gets_the_crash_that_breaks_one(checkout: Path,
 
 
 @pytest.mark.skipif(find_spec("pyspark") is None, reason="PySpark is not installed")
-@pytest.mark.skipif(os.environ.get("BINLAG_ALL_CASES") != "1", reason="Spark starts twice; BINLAG_ALL_CASES=1 runs it")
-def test_a_data_engineer_gets_the_fleet_and_the_changes_of_a_table(checkout: Path, tmp_path: Path) -> None:
+@pytest.mark.skipif(
+    os.environ.get("BINLAG_ALL_CASES") != "1",
+    reason="Spark starts twice; BINLAG_ALL_CASES=1 runs it",
+)
+def test_a_data_engineer_gets_the_fleet_and_the_changes_of_a_table(
+    checkout: Path, tmp_path: Path
+) -> None:
     import pyarrow.parquet as pq
 
     work = done("data_engineer", checkout, tmp_path)

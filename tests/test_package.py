@@ -1,4 +1,5 @@
-"""The distribution: a wheel and an sdist are built, hold what is needed, and the wheel works in an environment without the source tree."""
+"""The distribution: a wheel and an sdist are built, hold what is needed, and the wheel works in an
+environment without the source tree."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from applier import __version__
 from tests.docs.session import ROOT, environment, scratch_copy
 
 pytestmark = pytest.mark.skipif(
-    os.environ.get("BINLAG_ALL_CASES") != "1", reason="half a minute, and packages are fetched; BINLAG_ALL_CASES=1 runs it"
+    os.environ.get("BINLAG_ALL_CASES") != "1",
+    reason="half a minute, and packages are fetched; BINLAG_ALL_CASES=1 runs it",
 )
 PACKAGES = ("applier", "checkpoints", "lookup")
 
@@ -25,7 +27,11 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the sdist and the wheel that is built from it."""
     folder = tmp_path_factory.mktemp("distribution")
     source = scratch_copy(folder)
-    subprocess.run([sys.executable, "-m", "build", "--outdir", str(folder / "dist"), str(source)], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, "-m", "build", "--outdir", str(folder / "dist"), str(source)],
+        check=True,
+        capture_output=True,
+    )
     return folder / "dist"
 
 
@@ -35,7 +41,14 @@ def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("environment")
     [wheel] = built.glob("*.whl")
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-    pip = [str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install", "-q"]
+    pip = [
+        str(folder / "bin" / "python"),
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "install",
+        "-q",
+    ]
     subprocess.run([*pip, "-c", str(ROOT / "constraints.txt"), str(wheel)], check=True)
     return folder / "bin"
 
@@ -44,20 +57,36 @@ def test_the_wheel_holds_every_file_of_the_packages(built: Path) -> None:
     """Python, the mark of a typed package, and data such as calibrations; no tests, no captures."""
     [wheel] = built.glob("*.whl")
     assert wheel.name == f"binlag-{__version__}-py3-none-any.whl"
-    held = {name for name in zipfile.ZipFile(wheel).namelist() if not name.startswith(f"binlag-{__version__}.dist-info/")}
-    ls_files = ["git", "-c", "safe.directory=*", "ls-files", "-z", *PACKAGES]  # the checkout may be another user's
+    held = {
+        name
+        for name in zipfile.ZipFile(wheel).namelist()
+        if not name.startswith(f"binlag-{__version__}.dist-info/")
+    }
+    # the checkout may be another user's
+    ls_files = ["git", "-c", "safe.directory=*", "ls-files", "-z", *PACKAGES]
     listed = subprocess.run(ls_files, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert {name for name in listed.split("\0") if name} <= held
     assert {name.partition("/")[0] for name in held} == set(PACKAGES)
     assert "applier/py.typed" in held
-    assert any(name.startswith("applier/forecast/calibrations/") and name.endswith(".json") for name in held)
+    assert any(
+        name.startswith("applier/forecast/calibrations/") and name.endswith(".json")
+        for name in held
+    )
 
 
 def test_the_sdist_can_be_tested(built: Path) -> None:
     [sdist] = built.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {"pyproject.toml", "README.md", "LICENSE", "Makefile", "constraints.txt", "tests/test_package.py", "demo/binlog.000001"} <= names
+    assert {
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        "Makefile",
+        "constraints.txt",
+        "tests/test_package.py",
+        "demo/binlog.000001",
+    } <= names
     assert not any("/.venv/" in f"/{name}/" or "__pycache__" in name for name in names)
 
 
@@ -66,7 +95,14 @@ def test_the_installed_command(installed: Path, tmp_path: Path) -> None:
 
     def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
         variables = environment(tmp_path / "home", installed)
-        return subprocess.run([str(part) for part in command], cwd=tmp_path, env=variables, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            [str(part) for part in command],
+            cwd=tmp_path,
+            env=variables,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
 
     schema, log = tmp_path / "before.sql", tmp_path / "binlog.000001"
     for path in (schema, log):
@@ -80,20 +116,28 @@ def test_the_installed_command(installed: Path, tmp_path: Path) -> None:
     demo = run("binlag", "demo", "--dir", "tried")
     assert (demo.returncode, demo.stderr) == (0, "")
     assert (tmp_path / "tried" / "binlog.000001").read_bytes() == log.read_bytes()
-    [command] = [line.split() for line in demo.stdout.splitlines() if line.startswith("  binlag replay")]
+    [command] = [
+        line.split() for line in demo.stdout.splitlines() if line.startswith("  binlag replay")
+    ]
     assert run(*command).returncode == 0
     forecast = run("binlag", "forecast", log, "--schema", schema, "--json")
     assert (forecast.returncode, forecast.stderr) == (0, ""), "the calibrations are found"
-    where = run("python", "-c", "import applier, lookup, checkpoints; print(applier.__file__)").stdout
+    where = run(
+        "python", "-c", "import applier, lookup, checkpoints; print(applier.__file__)"
+    ).stdout
     assert where.startswith(str(installed.parent.resolve()))
     needs = run("binlag", "status", tmp_path, "--openmetrics", tmp_path / "a.prom")
     assert needs.returncode == 2
 
 
 def test_a_program_is_checked_against_the_installed_types(installed: Path, tmp_path: Path) -> None:
-    """py.typed: a type checker reads the package's own types instead of taking everything for Any."""
+    """py.typed: a type checker reads the package's own types instead of taking everything for
+    Any."""
     program = tmp_path / "program.py"
-    program.write_text("import applier\n\nreveal_type(applier.load_schema('x.sql'))\nnumber: int = applier.replay([]).transactions\n")
+    program.write_text(
+        "import applier\n\nreveal_type(applier.load_schema('x.sql'))\n"
+        "number: int = applier.replay([]).transactions\n"
+    )
     command = [
         sys.executable,
         "-m",
@@ -105,6 +149,8 @@ def test_a_program_is_checked_against_the_installed_types(installed: Path, tmp_p
         str(tmp_path),
         program,
     ]
-    done = subprocess.run([str(part) for part in command], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [str(part) for part in command], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert 'Revealed type is "applier.tables.catalog.Tables"' in done.stdout
     assert done.returncode == 0, done.stdout

@@ -26,7 +26,9 @@ def examples() -> list[int]:
     return found
 
 
-def test_examples_do_not_depend_on_what_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_examples_do_not_depend_on_what_is_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = examples()
     source = tmp_path / "many_constants.py"
     source.write_text(f"NUMBERS = {[LARGE - 1000 - number for number in range(200)]}\n")

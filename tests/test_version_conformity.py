@@ -66,7 +66,9 @@ def test_the_replica_and_its_clock_agree_on_workers(server: str) -> None:
     )
 
 
-def _accepts(make: type[ReplicaConfiguration] | type[ClockConfiguration], *args: str, **options: object) -> bool:
+def _accepts(
+    make: type[ReplicaConfiguration] | type[ClockConfiguration], *args: str, **options: object
+) -> bool:
     try:
         make(*args, **options)  # type: ignore[arg-type]
     except UsageError:
@@ -85,7 +87,9 @@ def _accepts(make: type[ReplicaConfiguration] | type[ClockConfiguration], *args:
         ("10.0.1", False, False, True),
     ],
 )
-def test_what_a_version_accepts(server: str, zero_workers: bool, database: bool, logical_clock: bool) -> None:
+def test_what_a_version_accepts(
+    server: str, zero_workers: bool, database: bool, logical_clock: bool
+) -> None:
     """8.4 has both, deprecated (sys_vars.cc 8.4.4); 9.7.4 refuses both."""
     asked: list[dict[str, object]] = [
         {"workers": 0},
@@ -99,7 +103,11 @@ def test_what_a_version_accepts(server: str, zero_workers: bool, database: bool,
 
 @pytest.mark.parametrize("server", MYSQL)
 def test_commit_order_needs_logical_clock_in_both(server: str) -> None:
-    options: dict[str, object] = {"workers": 2, "parallel_type": DATABASE, "preserve_commit_order": True}
+    options: dict[str, object] = {
+        "workers": 2,
+        "parallel_type": DATABASE,
+        "preserve_commit_order": True,
+    }
     assert not _accepts(ReplicaConfiguration, server, **options)
     assert not _accepts(ClockConfiguration, server=server, **options)
 

@@ -1,4 +1,5 @@
-"""Makes `replica` follow `source` from the source's present position, in the words of the version that they run."""
+"""Makes `replica` follow `source` from the source's present position, in the words of the version
+that they run."""
 
 from __future__ import annotations
 
@@ -11,10 +12,12 @@ import pymysql
 
 _PATIENCE_SECONDS = 180.0
 
-# From that version on: how a replica is told whom to follow, started, and asked. MariaDB has kept the words of old.
+# From that version on: how a replica is told whom to follow, started, and asked. MariaDB has kept
+# the words of old.
 _NEW = (
     (
-        "CHANGE REPLICATION SOURCE TO SOURCE_HOST='source', SOURCE_USER='root', SOURCE_PASSWORD=%s, SOURCE_LOG_FILE=%s, SOURCE_LOG_POS=%s,"
+        "CHANGE REPLICATION SOURCE TO SOURCE_HOST='source', SOURCE_USER='root', "
+        "SOURCE_PASSWORD=%s, SOURCE_LOG_FILE=%s, SOURCE_LOG_POS=%s,"
         " SOURCE_CONNECT_RETRY=1, GET_SOURCE_PUBLIC_KEY=1"
     ),
     "START REPLICA",
@@ -23,7 +26,8 @@ _NEW = (
 )
 _OLD = (
     (
-        "CHANGE MASTER TO MASTER_HOST='source', MASTER_USER='root', MASTER_PASSWORD=%s, MASTER_LOG_FILE=%s, MASTER_LOG_POS=%s,"
+        "CHANGE MASTER TO MASTER_HOST='source', MASTER_USER='root', MASTER_PASSWORD=%s, "
+        "MASTER_LOG_FILE=%s, MASTER_LOG_POS=%s,"
         " MASTER_CONNECT_RETRY=1"
     ),
     "START SLAVE",
@@ -40,7 +44,10 @@ def connect(host: str) -> Any:
     while True:
         try:
             return pymysql.connect(
-                host=host, user="root", password=os.environ["MYSQL_ROOT_PASSWORD"], cursorclass=pymysql.cursors.DictCursor
+                host=host,
+                user="root",
+                password=os.environ["MYSQL_ROOT_PASSWORD"],
+                cursorclass=pymysql.cursors.DictCursor,
             )
         except pymysql.err.OperationalError as error:
             if time.monotonic() > deadline:
@@ -58,7 +65,12 @@ def words_of(version: str) -> tuple[str, str, str, str]:
 
 def main() -> int:
     """0 when both threads of the replica run."""
-    with connect("source") as source, connect("replica") as replica, source.cursor() as ask, replica.cursor() as tell:
+    with (
+        connect("source") as source,
+        connect("replica") as replica,
+        source.cursor() as ask,
+        replica.cursor() as tell,
+    ):
         ask.execute("SELECT VERSION() AS version")
         change, start, status, position = words_of(ask.fetchone()["version"])
         ask.execute(position)
@@ -68,7 +80,11 @@ def main() -> int:
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while time.monotonic() < deadline:
             tell.execute(status)
-            running = {name: value for name, value in tell.fetchone().items() if name.endswith(("_IO_Running", "_SQL_Running"))}
+            running = {
+                name: value
+                for name, value in tell.fetchone().items()
+                if name.endswith(("_IO_Running", "_SQL_Running"))
+            }
             if set(running.values()) == {"Yes"}:
                 sys.stdout.write(f"the replica follows from {at['File']}:{at['Position']}\n")
                 return 0

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Brings servers into the cache folder: `python docker/servers/bring.py 9.7 5.7 5.6 mariadb [--into DIR]`.
-`peers` brings their test suites.
+"""Brings servers into the cache folder:
+`python docker/servers/bring.py 9.7 5.7 5.6 mariadb [--into DIR]`. `peers` brings their test suites.
 
-Needs apt-get, dpkg-deb and Debian's archive keyring (any Debian since 12), and npm for 5.6 and 5.7. No root. What is there already is
-left alone; what was interrupted goes on where it was. Only the standard library is used, so that it runs before anything is installed.
+Needs apt-get, dpkg-deb and Debian's archive keyring (any Debian since 12), and npm for 5.6 and 5.7.
+No root. What is there already is left alone; what was interrupted goes on where it was. Only the
+standard library is used, so that it runs before anything is installed.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
 def bring(name: str, into: Path | None = None, *, again: bool = False) -> Installed:
-    """Brings one server unless it is there; BringError says what failed. Safe to be called by several processes at once."""
+    """Brings one server unless it is there; BringError says what failed. Safe to be called by
+    several processes at once."""
     server = installed(name, into)
     into = server.folder.parent
     with locked(into / ".lock", shared=True), locked(into / f".{server.recipe.name}.lock"):
@@ -43,7 +45,8 @@ def bring(name: str, into: Path | None = None, *, again: bool = False) -> Instal
 
 
 def tidy(into: Path) -> None:
-    """Removes package lists and the rest of interrupted runs, unless another process brings something just now."""
+    """Removes package lists and the rest of interrupted runs, unless another process brings
+    something just now."""
     with locked(into / ".lock", wait=False) as alone:
         if alone:
             shutil.rmtree(into / ".bringing", ignore_errors=True)
@@ -54,7 +57,8 @@ def _bring(server: Installed) -> None:
     architecture = _ARCHITECTURES.get(platform.machine(), platform.machine())
     if architecture not in recipe.architectures:
         raise BringError(
-            f"{recipe.product} {recipe.name} is there for {', '.join(recipe.architectures)} only; this machine is {architecture}"
+            f"{recipe.product} {recipe.name} is there for {', '.join(recipe.architectures)} only; "
+            f"this machine is {architecture}"
         )
     began = time.monotonic()
     work = into / ".bringing" / recipe.name
@@ -95,11 +99,21 @@ def version_of(server: Installed) -> str:
 
 def _report(server: Installed, was_there: bool) -> str:
     recipe, record = server.recipe, server.record
-    version, sizes = f"{recipe.product} {server.version}", f"{record['disk_bytes'] / 1e6:.0f} MB on disk"
-    note = "" if server.version.startswith(recipe.expected) else f"; the tests were written for {recipe.expected}"
+    version, sizes = (
+        f"{recipe.product} {server.version}",
+        f"{record['disk_bytes'] / 1e6:.0f} MB on disk",
+    )
+    note = (
+        ""
+        if server.version.startswith(recipe.expected)
+        else f"; the tests were written for {recipe.expected}"
+    )
     if was_there:
         return f"{recipe.name:8} there already: {version}, {sizes}{note}"
-    return f"{recipe.name:8} brought {version}: {record['fetched_bytes'] / 1e6:.0f} MB fetched, {sizes}, {record['seconds']:.0f} s{note}"
+    return (
+        f"{recipe.name:8} brought {version}: {record['fetched_bytes'] / 1e6:.0f} MB fetched, "
+        f"{sizes}, {record['seconds']:.0f} s{note}"
+    )
 
 
 def _one(name: str, into: Path, again: bool) -> bool:
@@ -124,13 +138,23 @@ def _suite(suite: Suite, again: bool) -> bool:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command: 0 when every server is there, 1 when one could not be brought, 2 for a wrong name."""
+    """The command: 0 when every server is there, 1 when one could not be brought, 2 for a wrong
+    name."""
     parser = argparse.ArgumentParser(
-        prog="bring.py", description="Bring database servers into a private folder; nothing is installed into the system."
+        prog="bring.py",
+        description=(
+            "Bring database servers into a private folder; nothing is installed into the system."
+        ),
     )
     wanted = f"{', '.join(NAMES)}; all of them when none is named; {PEERS}: their test suites"
     parser.add_argument("servers", nargs="*", metavar="SERVER", help=wanted)
-    parser.add_argument("--into", type=Path, default=cache_folder(), metavar="DIR", help="default: %(default)s, or $BINLAG_SERVERS")
+    parser.add_argument(
+        "--into",
+        type=Path,
+        default=cache_folder(),
+        metavar="DIR",
+        help="default: %(default)s, or $BINLAG_SERVERS",
+    )
     parser.add_argument("--again", action="store_true", help="bring anew what is there already")
     given = parser.parse_args(arguments)
     try:

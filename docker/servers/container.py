@@ -1,7 +1,8 @@
-"""The same servers as containers of a Docker engine, by testcontainers: official images, or those that docker/build.py makes.
+"""The same servers as containers of a Docker engine, by testcontainers: official images, or those
+that docker/build.py makes.
 
-Where no image registry can be reached only the latter are there. testcontainers' own watchdog container is not used for that reason;
-a container ends with the test session, or with `close`.
+Where no image registry can be reached only the latter are there. testcontainers' own watchdog
+container is not used for that reason; a container ends with the test session, or with `close`.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ _SOCKET = "unix:///var/run/docker.sock"
 def engine() -> Iterator[Any]:
     """A client of the Docker engine; ServerError says why there is none."""
     try:
-        # By name at run time: a type checker takes this repository's folder of that name for the library.
+        # By name at run time: a type checker takes this repository's folder of that name for the
+        # library.
         docker = importlib.import_module("docker")
         client = docker.from_env(version=docker.constants.MINIMUM_DOCKER_API_VERSION)
     except (ImportError, AttributeError):
@@ -56,7 +58,8 @@ def _probe(host: str) -> None:
 
 
 def image_of(name: str) -> str:
-    """The first image of that server which the engine has, or which may be pulled ($BINLAG_PULL_IMAGES=1)."""
+    """The first image of that server which the engine has, or which may be pulled
+    ($BINLAG_PULL_IMAGES=1)."""
     with engine() as client:
         there = {tag for image in client.images.list() for tag in image.tags}
     for image in IMAGES[name]:
@@ -72,9 +75,17 @@ def image_of(name: str) -> str:
 
 
 class ContainerServer(Database):
-    """A server in a container of its own, with its port published on 127.0.0.1; the port stays over restarts."""
+    """A server in a container of its own, with its port published on 127.0.0.1; the port stays over
+    restarts."""
 
-    def __init__(self, name: str, *, options: Options | None = None, gtids: bool = False, image: str | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        options: Options | None = None,
+        gtids: bool = False,
+        image: str | None = None,
+    ) -> None:
         self.image = image or image_of(name)
         self.name = f"{self.image} in a container"
         self.how = f"container of {self.image}"
@@ -82,7 +93,9 @@ class ContainerServer(Database):
         self.port = 0
         recipe = recipe_of(name if name in NAMES else "9.7")
         defaults: Options = {"server_id": 1, **recipe.row_log, **(recipe.gtids if gtids else {})}
-        self._arguments = [_argument(key, value) for key, value in {**defaults, **(options or {})}.items()]
+        self._arguments = [
+            _argument(key, value) for key, value in {**defaults, **(options or {})}.items()
+        ]
         self._container: MySqlContainer | None = None
 
     def start(self) -> None:
@@ -124,10 +137,13 @@ class ContainerServer(Database):
         testcontainers_config.ryuk_disabled = True
         testcontainers_config.connection_mode_override = ConnectionMode.docker_host
         self.port = free_port()
-        container = MySqlContainer(self.image, dialect="pymysql", username="root", password=self.password, dbname=_DATABASE)
+        container = MySqlContainer(
+            self.image, dialect="pymysql", username="root", password=self.password, dbname=_DATABASE
+        )
         container.with_command(self._arguments)
         ports: dict[Any, Any] = container.ports
-        ports[container.port] = ("127.0.0.1", self.port)  # with_bind_ports would publish it on every interface
+        # with_bind_ports would publish it on every interface
+        ports[container.port] = ("127.0.0.1", self.port)
         try:
             container.start()
         except (TimeoutError, RuntimeError) as error:

@@ -1,7 +1,9 @@
-"""Debian packages into a private folder: an apt of our own beside the system's, which it neither reads the state of nor writes to.
+"""Debian packages into a private folder: an apt of our own beside the system's, which it neither
+reads the state of nor writes to.
 
-Only two things are taken from the system's apt: the mirror that it is set up to use, and how it gets there (its Acquire:: settings,
-such as a proxy). Hooks in the system's configuration do not run. No root is needed. Signatures are checked with Debian's own keyring.
+Only two things are taken from the system's apt: the mirror that it is set up to use, and how it
+gets there (its Acquire:: settings, such as a proxy). Hooks in the system's configuration do not
+run. No root is needed. Signatures are checked with Debian's own keyring.
 """
 
 from __future__ import annotations
@@ -41,10 +43,23 @@ class BringError(Exception):
     """A server could not be brought: what failed and what can be done."""
 
 
-def run(command: Sequence[str | Path], *, environment: dict[str, str] | None = None, folder: Path | None = None) -> str:
+def run(
+    command: Sequence[str | Path],
+    *,
+    environment: dict[str, str] | None = None,
+    folder: Path | None = None,
+) -> str:
     """Runs a program and returns what it printed; BringError shows the last lines of a failure."""
     try:
-        done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+        done = subprocess.run(
+            command,
+            env=environment,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
     except FileNotFoundError:
         raise BringError(f"{command[0]} is not there; install it first") from None
     if done.returncode != 0:
@@ -57,7 +72,9 @@ def mirror() -> str:
     """The Debian mirror of this machine's own apt, or $BINLAG_DEBIAN_MIRROR."""
     if chosen := os.environ.get("BINLAG_DEBIAN_MIRROR"):
         return chosen
-    for uri in run(["apt-get", "indextargets", "--no-release-info", "--format", "$(REPO_URI)"]).splitlines():
+    for uri in run(
+        ["apt-get", "indextargets", "--no-release-info", "--format", "$(REPO_URI)"]
+    ).splitlines():
         if re.search(r"/debian(\.list)?/?$", uri.strip()):
             return uri.strip()
     raise BringError("this machine's apt knows no Debian mirror; set BINLAG_DEBIAN_MIRROR")
@@ -65,7 +82,9 @@ def mirror() -> str:
 
 def acquire_settings() -> list[str]:
     """How this machine's apt gets to its mirror: proxies, time limits and the like."""
-    return [line for line in run(["apt-config", "dump"]).splitlines() if line.startswith("Acquire::")]
+    return [
+        line for line in run(["apt-config", "dump"]).splitlines() if line.startswith("Acquire::")
+    ]
 
 
 @dataclass(frozen=True)
@@ -76,13 +95,16 @@ class PrivateApt:
     suite: str
 
     def download(self, wanted: DebianPackages, into: Path) -> list[Path]:
-        """The packages as files in `into`; what an interrupted run left there is not fetched again."""
+        """The packages as files in `into`; what an interrupted run left there is not fetched
+        again."""
         (into / "partial").mkdir(parents=True, exist_ok=True)
         self._refresh(LISTS_STAY_FRESH_SECONDS)
         try:
             self._fetch(wanted, into)
         except BringError:
-            self._refresh(0.0)  # the suite may have moved on since the lists were read: a package of theirs is then gone
+            # the suite may have moved on since the lists were read: a package of theirs is then
+            # gone
+            self._refresh(0.0)
             self._fetch(wanted, into)
         return sorted(into.glob("*.deb"))
 
@@ -90,7 +112,14 @@ class PrivateApt:
         # One cache of package data per download, for these may run side by side.
         cache = [f"-oDir::Cache={into}", f"-oDir::Cache::archives={into}"]
         if wanted.packages:
-            self._apt(*cache, "install", "-y", "--no-install-recommends", "--download-only", *wanted.packages)
+            self._apt(
+                *cache,
+                "install",
+                "-y",
+                "--no-install-recommends",
+                "--download-only",
+                *wanted.packages,
+            )
         if wanted.alone:
             self._apt(*cache, "download", *wanted.alone, folder=into)
 
@@ -100,16 +129,24 @@ class PrivateApt:
             if stamp.exists() and time.time() - stamp.stat().st_mtime < fresh_seconds:
                 return
             self._configure()
-            self._apt("-oAPT::Update::Error-Mode=any", "update")  # a mirror that does not answer would only be a warning
+            # a mirror that does not answer would only be a warning
+            self._apt("-oAPT::Update::Error-Mode=any", "update")
             stamp.touch()
 
     def _configure(self) -> None:
         if not KEYRING.exists():
-            raise BringError(f"{KEYRING} is not there: install debian-archive-keyring, which Debian's signatures are checked with")
+            raise BringError(
+                f"{KEYRING} is not there: install debian-archive-keyring, which Debian's "
+                "signatures are checked with"
+            )
         (self.folder / "lists" / "partial").mkdir(parents=True, exist_ok=True)
         architecture = run(["dpkg", "--print-architecture"]).strip()
-        (self.folder / "sources.list").write_text(f"deb [signed-by={KEYRING}] {mirror()} {self.suite} main\n")
-        (self.folder / "status").write_text("".join(_installed(name, architecture) for name in _PRETENDED))
+        (self.folder / "sources.list").write_text(
+            f"deb [signed-by={KEYRING}] {mirror()} {self.suite} main\n"
+        )
+        (self.folder / "status").write_text(
+            "".join(_installed(name, architecture) for name in _PRETENDED)
+        )
         ours = {
             "Dir::Etc::main": "/dev/null",
             "Dir::Etc::parts": "/dev/null",
@@ -141,13 +178,15 @@ class PrivateApt:
 
 def _installed(name: str, architecture: str) -> str:
     return (
-        f"Package: {name}\nStatus: install ok installed\nArchitecture: {architecture}\nMulti-Arch: allowed\nVersion: 999\n"
+        f"Package: {name}\nStatus: install ok installed\nArchitecture: {architecture}\n"
+        "Multi-Arch: allowed\nVersion: 999\n"
         f"Maintainer: none <none@localhost>\nDescription: not needed here\n\n"
     )
 
 
 def unpack(packages: Sequence[Path], root: Path) -> None:
-    """The files of the packages as a tree of their own, in today's layout (/lib inside /usr) whatever the suite has."""
+    """The files of the packages as a tree of their own, in today's layout (/lib inside /usr)
+    whatever the suite has."""
     for link, target in _MERGED_USR.items():
         (root / target).mkdir(parents=True, exist_ok=True)
         (root / link).symlink_to(target)
@@ -162,9 +201,14 @@ def unpack(packages: Sequence[Path], root: Path) -> None:
 
 
 def _extract(package: Path, root: Path) -> None:
-    # dpkg-deb -x would put a folder in the place of the link /lib -> /usr/lib when a package still has files in /lib.
-    with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE) as archive:
+    # dpkg-deb -x would put a folder in the place of the link /lib -> /usr/lib when a package still
+    # has files in /lib.
+    with subprocess.Popen(
+        ["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE
+    ) as archive:
         tar = ["tar", "-x", "--keep-directory-symlink", "--no-same-owner", "-C", str(root)]
-        done = subprocess.run(tar, stdin=archive.stdout, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            tar, stdin=archive.stdout, capture_output=True, text=True, check=False
+        )
     if archive.returncode != 0 or done.returncode != 0:
         raise BringError(f"{package.name} could not be unpacked: {done.stderr.strip()}")

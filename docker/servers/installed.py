@@ -37,12 +37,17 @@ class Installed:
 
     @cached_property
     def record(self) -> dict[str, Any]:
-        """What `bring` wrote down; empty when the server is not there, or was brought by another recipe."""
+        """What `bring` wrote down; empty when the server is not there, or was brought by another
+        recipe."""
         try:
             record = json.loads(self.stamp.read_text())
         except FileNotFoundError:
             return {}
-        return record if isinstance(record, dict) and record.get("fingerprint") == self.recipe.fingerprint else {}
+        return (
+            record
+            if isinstance(record, dict) and record.get("fingerprint") == self.recipe.fingerprint
+            else {}
+        )
 
     @property
     def there(self) -> bool:
@@ -72,21 +77,29 @@ class Installed:
     def loader(self) -> list[str]:
         """The dynamic loader that was brought with the server, up to the program's own name.
 
-        It does not read LD_LIBRARY_PATH of a caller: the libraries named here come first, and all that is needed is among them.
+        It does not read LD_LIBRARY_PATH of a caller: the libraries named here come first, and all
+        that is needed is among them.
         """
         for loader in self.root.glob("usr/lib/*-linux-gnu/ld-linux-*.so.*"):
-            return [str(loader), "--library-path", f"{loader.parent}:{self.root}/usr/lib/mysql/private"]
+            return [
+                str(loader),
+                "--library-path",
+                f"{loader.parent}:{self.root}/usr/lib/mysql/private",
+            ]
         raise FileNotFoundError(f"{self.root} holds no dynamic loader")
 
     def command(self, name: str = "") -> list[str]:
-        """How a program is started: the server itself, or one that came with it such as `mysqlbinlog`; FileNotFoundError if none did."""
+        """How a program is started: the server itself, or one that came with it such as
+        `mysqlbinlog`; FileNotFoundError if none did."""
         if not name:
             return [*self.loader(), str(self.program)]
         for folder in _PROGRAM_FOLDERS:
             program = self.root / folder / name
             if program.exists():
                 return [*self.loader(), str(program)]
-        raise FileNotFoundError(f"{self.recipe.product} {self.recipe.name} was brought without {name}")
+        raise FileNotFoundError(
+            f"{self.recipe.product} {self.recipe.name} was brought without {name}"
+        )
 
 
 def installed(name: str, folder: Path | None = None) -> Installed:

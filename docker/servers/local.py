@@ -25,11 +25,16 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 class LocalServer(Database):
-    """Runs `folder`/data; `folder` also gets the option file, the error log and the temporary files. The port stays over restarts."""
+    """Runs `folder`/data; `folder` also gets the option file, the error log and the temporary
+    files. The port stays over restarts."""
 
     def __init__(self, server: Installed, folder: Path, password: str, options: Options) -> None:
         self.name = f"{server.recipe.product} {server.version}"
-        self.how = "npm package" if server.recipe.npm else f"packages of Debian {server.recipe.debian.suite}"
+        self.how = (
+            "npm package"
+            if server.recipe.npm
+            else f"packages of Debian {server.recipe.debian.suite}"
+        )
         self.installed = server
         self.folder = folder
         self.password = password
@@ -87,7 +92,11 @@ class LocalServer(Database):
                 return
             except ServerError:
                 self._finish()
-                if fixed or attempt + 1 == _PORT_ATTEMPTS or _PORT_TAKEN not in self.log_text(before):
+                if (
+                    fixed
+                    or attempt + 1 == _PORT_ATTEMPTS
+                    or _PORT_TAKEN not in self.log_text(before)
+                ):
                     raise
 
     def stop(self) -> None:
@@ -99,7 +108,9 @@ class LocalServer(Database):
         try:
             process.wait(_STOP_SECONDS)
         except subprocess.TimeoutExpired:
-            raise ServerError(f"{self.name} did not stop in {_STOP_SECONDS:.0f} s; its log:\n{self.log_tail()}") from None
+            raise ServerError(
+                f"{self.name} did not stop in {_STOP_SECONDS:.0f} s; its log:\n{self.log_tail()}"
+            ) from None
         finally:
             self._finish()
 
@@ -108,7 +119,8 @@ class LocalServer(Database):
         self._finish()
 
     def restart(self, **options: str | int | bool | None) -> None:
-        """Stops the server if it runs and starts it on the same data and port, with options added to those it had."""
+        """Stops the server if it runs and starts it on the same data and port, with options added
+        to those it had."""
         self.stop()
         self.options.update(options)
         self.start()
@@ -138,7 +150,12 @@ class LocalServer(Database):
         self.port = self._reserved.number
 
     def _launch(self) -> None:
-        own = {**common_options(self.installed, self.folder), "port": self.port, "socket": str(self.socket), **self.options}
+        own = {
+            **common_options(self.installed, self.folder),
+            "port": self.port,
+            "socket": str(self.socket),
+            **self.options,
+        }
         option_file = write_private(self.folder / "my.cnf", option_text(own))
         self._process = launch(self.installed, option_file, self.log)
         self._end_at_exit = weakref.finalize(self, _end, self._process)

@@ -1,4 +1,5 @@
-"""One process at a time, by a lock on a file: two test workers must not bring or initialise the same server at once."""
+"""One process at a time, by a lock on a file: two test workers must not bring or initialise the
+same server at once."""
 
 from __future__ import annotations
 
@@ -17,7 +18,9 @@ def locked(path: Path, *, shared: bool = False, wait: bool = True) -> Iterator[b
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
         try:
-            fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB))
+            fcntl.flock(
+                file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if wait else fcntl.LOCK_NB)
+            )
         except BlockingIOError:
             yield False
         else:

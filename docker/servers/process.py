@@ -1,7 +1,9 @@
-"""One server process: its option file, and its life from the first byte of the log to the exit status.
+"""One server process: its option file, and its life from the first byte of the log to the exit
+status.
 
-The process is ours: it is started here and only ever signalled through its own Popen object, so that no other process can be hit.
-Nothing secret is ever an argument; the option file is readable by its owner alone.
+The process is ours: it is started here and only ever signalled through its own Popen object, so
+that no other process can be hit. Nothing secret is ever an argument; the option file is readable by
+its owner alone.
 """
 
 from __future__ import annotations
@@ -15,15 +17,18 @@ from pathlib import Path
 from servers.installed import Installed
 from servers.table import Options
 
-# Below the range that the kernel hands out by itself (32768 and up): no outgoing connection takes a port between two starts.
+# Below the range that the kernel hands out by itself (32768 and up): no outgoing connection takes a
+# port between two starts.
 _PORTS = range(20_000, 32_000)
 
 
 class ReservedPort:
-    """A port of 127.0.0.1 that nobody listens on, and that no other `ReservedPort` of this machine is until `close`.
+    """A port of 127.0.0.1 that nobody listens on, and that no other `ReservedPort` of this machine
+    is until `close`.
 
-    A server that is down for a moment comes back on its port, which must not be another's meanwhile. The name of a socket without a file
-    is what two processes cannot have at once; it is free again when the process ends.
+    A server that is down for a moment comes back on its port, which must not be another's
+    meanwhile. The name of a socket without a file is what two processes cannot have at once; it is
+    free again when the process ends.
     """
 
     def __init__(self) -> None:
@@ -53,7 +58,8 @@ def free_port() -> int:
 
 
 def option_text(options: Options) -> str:
-    """An option file's [mysqld] section; None is an option without a value, such as skip_slave_start."""
+    """An option file's [mysqld] section; None is an option without a value, such as
+    skip_slave_start."""
     lines = ["[mysqld]"]
     for name, value in options.items():
         if value is None:
@@ -68,8 +74,12 @@ def option_text(options: Options) -> str:
 
 
 def common_options(server: Installed, folder: Path) -> Options:
-    """What every start of this server has: where its own files are, where the data and the temporary files are, local TCP only."""
-    flags = {name: value.format(root=server.root) if isinstance(value, str) else value for name, value in server.recipe.flags.items()}
+    """What every start of this server has: where its own files are, where the data and the
+    temporary files are, local TCP only."""
+    flags = {
+        name: value.format(root=server.root) if isinstance(value, str) else value
+        for name, value in server.recipe.flags.items()
+    }
     return {
         "basedir": str(server.program.parent),
         "lc_messages_dir": str(server.share),
@@ -81,8 +91,9 @@ def common_options(server: Installed, folder: Path) -> Options:
         "log_error": str(folder / "error.log"),
         "bind_address": "127.0.0.1",
         "skip_name_resolve": True,
-        # The kernel has one number of places in asynchronous queues (fs.aio-max-nr) for all of a machine, containers and strangers
-        # included. MySQL 5.7 does not start where none is left; the other servers do without, so that none asks for them.
+        # The kernel has one number of places in asynchronous queues (fs.aio-max-nr) for all of a
+        # machine, containers and strangers included. MySQL 5.7 does not start where none is left;
+        # the other servers do without, so that none asks for them.
         "innodb_use_native_aio": False,
         **flags,
     }
@@ -96,14 +107,25 @@ def write_private(path: Path, text: str) -> Path:
     return path
 
 
-def launch(server: Installed, option_file: Path, log: Path, *arguments: str, feed: Path | None = None) -> subprocess.Popen[bytes]:
-    """Starts the server with that option file and next to no environment; `feed` becomes its standard input."""
+def launch(
+    server: Installed, option_file: Path, log: Path, *arguments: str, feed: Path | None = None
+) -> subprocess.Popen[bytes]:
+    """Starts the server with that option file and next to no environment; `feed` becomes its
+    standard input."""
     (option_file.parent / "tmp").mkdir(exist_ok=True)
-    as_root = ["--user=root"] if os.geteuid() == 0 else []  # it refuses to run as root unless it is told to
+    # it refuses to run as root unless it is told to
+    as_root = ["--user=root"] if os.geteuid() == 0 else []
     command = [*server.command(), f"--defaults-file={option_file}", *as_root, *arguments]
     environment = {"PATH": os.environ.get("PATH", os.defpath), "TZ": "UTC", "LC_ALL": "C"}
     with log.open("ab") as output, (feed or Path(os.devnull)).open("rb") as given:
-        # A session of its own: Ctrl-C on the terminal is for the one who started it, who then ends the server the clean way.
+        # A session of its own: Ctrl-C on the terminal is for the one who started it, who then ends
+        # the server the clean way.
         return subprocess.Popen(
-            command, stdin=given, stdout=output, stderr=subprocess.STDOUT, env=environment, cwd=option_file.parent, start_new_session=True
+            command,
+            stdin=given,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            cwd=option_file.parent,
+            start_new_session=True,
         )

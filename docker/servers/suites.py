@@ -1,6 +1,8 @@
-"""The servers' own test suites (mtr), fetched like the servers: `python docker/servers/bring.py peers`.
+"""The servers' own test suites (mtr), fetched like the servers:
+`python docker/servers/bring.py peers`.
 
-Only scripts and their data are unpacked, beside the servers in the cache folder: no program, and no expected result.
+Only scripts and their data are unpacked, beside the servers in the cache folder: no program, and no
+expected result.
 """
 
 from __future__ import annotations
@@ -54,7 +56,11 @@ class Suite:
 
 SUITES = (
     Suite("mysql", DebianPackages("sid", (), alone=("mysql-testsuite",)), "usr/lib/mysql-test"),
-    Suite("mariadb", DebianPackages(STABLE, (), alone=("mariadb-test", "mariadb-test-data")), "usr/share/mysql/mysql-test"),
+    Suite(
+        "mariadb",
+        DebianPackages(STABLE, (), alone=("mariadb-test", "mariadb-test-data")),
+        "usr/share/mysql/mysql-test",
+    ),
 )
 
 
@@ -69,7 +75,9 @@ def bring_suite(suite: Suite, *, again: bool = False) -> list[str]:
     with locked(into / ".lock", shared=True), locked(into / f".{PEERS}-{suite.name}.lock"):
         if again or not suite.there:
             work = into / ".bringing" / f"{PEERS}-{suite.name}"
-            packages = PrivateApt(into / ".bringing" / f"apt-{suite.debian.suite}", suite.debian.suite).download(suite.debian, work)
+            packages = PrivateApt(
+                into / ".bringing" / f"apt-{suite.debian.suite}", suite.debian.suite
+            ).download(suite.debian, work)
             shutil.rmtree(suite.folder, ignore_errors=True)
             suite.folder.mkdir(parents=True)
             for package in packages:
@@ -83,9 +91,17 @@ def bring_suite(suite: Suite, *, again: bool = False) -> list[str]:
 def unpack_scripts(package: Path, suite: Suite) -> None:
     """The scripts and data of one package. Raises BringError."""
     patterns = [f"./{suite.folder_in_package}/{pattern}" for pattern in _UNPACKED]
-    with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE) as archive:
+    with subprocess.Popen(
+        ["dpkg-deb", "--fsys-tarfile", package], stdout=subprocess.PIPE
+    ) as archive:
         tar = ["tar", "-x", "--wildcards", "--no-same-owner", "-C", str(suite.folder), *patterns]
-        done = subprocess.run(tar, stdin=archive.stdout, capture_output=True, text=True, check=False)
-    missing = [line for line in done.stderr.splitlines() if "Not found in archive" not in line and "previous errors" not in line]
+        done = subprocess.run(
+            tar, stdin=archive.stdout, capture_output=True, text=True, check=False
+        )
+    missing = [
+        line
+        for line in done.stderr.splitlines()
+        if "Not found in archive" not in line and "previous errors" not in line
+    ]
     if archive.returncode != 0 or missing:
         raise BringError(f"{package.name} could not be unpacked: {done.stderr.strip()}")

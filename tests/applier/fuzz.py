@@ -19,7 +19,8 @@ from tests.binlog.test_fuzz import MUTATIONS
 from tests.captures_support import logs
 
 SECONDS = 20
-"""A replay of a small log that takes longer hangs. Of the processor's time: what else the machine does is not counted."""
+"""A replay of a small log that takes longer hangs. Of the processor's time: what else the machine
+does is not counted."""
 MAGIC_LENGTH, HEADER_LENGTH = 4, 19
 OPTION_SETS: tuple[dict[str, Any], ...] = (
     {},
@@ -53,7 +54,8 @@ def time_limit(seconds: float = SECONDS) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Original:
-    """A log that is damaged in the tests: the first file of a capture, cut behind an event after `limit` bytes."""
+    """A log that is damaged in the tests: the first file of a capture, cut behind an event after
+    `limit` bytes."""
 
     capture: Path
     content: bytes
@@ -79,7 +81,12 @@ def original(capture: Path, limit: int = 16_000) -> Original:
     content = logs(capture)[0].read_bytes()
     starts = event_starts(content)
     end = next((at for at in starts if at >= limit), len(content))
-    return Original(capture, content[:end], tuple(at for at in starts if at < end), applier.load_schema(capture / "before.sql"))
+    return Original(
+        capture,
+        content[:end],
+        tuple(at for at in starts if at < end),
+        applier.load_schema(capture / "before.sql"),
+    )
 
 
 def flip_body(content: bytearray, at: int, chance: random.Random) -> None:
@@ -98,13 +105,21 @@ def table_map_byte(content: bytearray, at: int, chance: random.Random) -> None:
         flip_body(content, chance.choice(maps), chance)
 
 
-ALL_MUTATIONS: tuple[Callable[[bytearray, int, random.Random], None], ...] = (*MUTATIONS, flip_body, flip_body, flip_body, table_map_byte)
+ALL_MUTATIONS: tuple[Callable[[bytearray, int, random.Random], None], ...] = (
+    *MUTATIONS,
+    flip_body,
+    flip_body,
+    flip_body,
+    table_map_byte,
+)
 
 
 def damaged(source: Original, chance: random.Random) -> bytes:
     content = bytearray(source.content)
     for _ in range(chance.choice((1, 1, 2, 3))):
-        chance.choice(ALL_MUTATIONS)(content, chance.randrange(MAGIC_LENGTH, len(content) - 4), chance)
+        chance.choice(ALL_MUTATIONS)(
+            content, chance.randrange(MAGIC_LENGTH, len(content) - 4), chance
+        )
     return bytes(content)
 
 
@@ -115,12 +130,17 @@ def with_checksums(content: bytes) -> bytes:
     for start in starts[1:]:
         length = int.from_bytes(content[start + 9 : start + 13], "little")
         if HEADER_LENGTH + 4 < length <= len(content) - start:
-            struct.pack_into("<I", out, start + length - 4, zlib.crc32(out[start : start + length - 4]))
+            struct.pack_into(
+                "<I", out, start + length - 4, zlib.crc32(out[start : start + length - 4])
+            )
     return bytes(out)
 
 
-def survives(path: Path, tables: applier.Tables, **options: Any) -> InputError | ReplicationError | UsageError | None:
-    """The error that a replay ended with. Anything but the errors that are meant for the user goes through."""
+def survives(
+    path: Path, tables: applier.Tables, **options: Any
+) -> InputError | ReplicationError | UsageError | None:
+    """The error that a replay ended with. Anything but the errors that are meant for the user goes
+    through."""
     with time_limit():
         try:
             result = applier.replay([path], into=tables, **options)

@@ -1,9 +1,9 @@
-"""Logs and schemas that cannot be used: each is an error that names the file, the position, the table and the next step."""
+"""Logs and schemas that cannot be used: each is an error that names the file, the position, the
+table and the next step."""
 
 from __future__ import annotations
 
 import struct
-import zlib
 from pathlib import Path
 
 import pytest
@@ -12,8 +12,19 @@ import applier
 from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError
 from applier.result import ExecutedGtids
-from tests.applier.logs import BEGIN, INT_TABLE, inner, insert, ints, replay_log, transaction
-from tests.binlog.build import MAGIC, format_description, gtid, log, packed, payload, query, rows, table_map, write, xid
+from tests.applier.logs import BEGIN, INT_TABLE, insert, ints, replay_log, transaction
+from tests.binlog.build import (
+    MAGIC,
+    format_description,
+    gtid,
+    log,
+    packed,
+    query,
+    rows,
+    table_map,
+    write,
+    xid,
+)
 from tests.captures_support import captures, logs
 
 
@@ -29,7 +40,9 @@ def refused(folder: Path, content: bytes, schema: str = INT_TABLE, **options: ob
     return caught.value
 
 
-def stopped(folder: Path, content: bytes, schema: str = INT_TABLE, **options: object) -> ReplicationError:
+def stopped(
+    folder: Path, content: bytes, schema: str = INT_TABLE, **options: object
+) -> ReplicationError:
     """The error that stopped the applier."""
     _, result = replay_log(folder, content, schema, **options)
     assert result.error is not None
@@ -84,16 +97,21 @@ def test_events_before_the_format_description(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("checksum", [True, False])
 def test_a_log_cut_anywhere(tmp_path: Path, checksum: bool) -> None:
-    """Every cut inside an event is an error at that event; a cut between events leaves out the transaction that it splits."""
+    """Every cut inside an event is an error at that event; a cut between events leaves out the
+    transaction that it splits."""
     content = log(*insert(1, 1, 2), *insert(2, 3), checksum=checksum)
     starts = [4]
     while starts[-1] < len(content):
-        starts.append(starts[-1] + int.from_bytes(content[starts[-1] + 9 : starts[-1] + 13], "little"))
+        starts.append(
+            starts[-1] + int.from_bytes(content[starts[-1] + 9 : starts[-1] + 13], "little")
+        )
     ends_of_transactions = {starts[6]: 2, starts[11]: 3}
     for size in range(5, len(content)):
         tables = applier.load_schema(INT_TABLE)
         path = write(tmp_path, content[:size])
-        rows_of_whole = max((count for end, count in ends_of_transactions.items() if end <= size), default=0)
+        rows_of_whole = max(
+            (count for end, count in ends_of_transactions.items() if end <= size), default=0
+        )
         if size in starts:
             result = applier.replay([path], into=tables)
             assert result.error is None
@@ -126,15 +144,22 @@ def test_what_stands_before_the_damage_is_kept(tmp_path: Path) -> None:
 
 
 def test_a_relay_log_cut_inside_an_event(tmp_path: Path) -> None:
-    """Relay logs hold the source's format description behind their own, and end where the receiver died."""
-    relay = log((15, format_description("8.0.36")[19:-4], 0), *insert(1, 5), *insert(2, 6), server_id=2)
+    """Relay logs hold the source's format description behind their own, and end where the receiver
+    died."""
+    relay = log(
+        (15, format_description("8.0.36")[19:-4], 0), *insert(1, 5), *insert(2, 6), server_id=2
+    )
     tables = applier.load_schema(INT_TABLE)
     with pytest.raises(InputError, match="ends in the middle of a Xid event") as caught:
         applier.replay([write(tmp_path, relay[:-3], "relay.000001")], into=tables)
     assert caught.value.hint is not None
     assert "--stop-position" in caught.value.hint
     assert tables["d.t"].rows() == [(5,)]
-    result = applier.replay([tmp_path / "relay.000001"], into=applier.load_schema(INT_TABLE), stop_position=caught.value.position)
+    result = applier.replay(
+        [tmp_path / "relay.000001"],
+        into=applier.load_schema(INT_TABLE),
+        stop_position=caught.value.position,
+    )
     assert result.transactions == 1
     assert result.incomplete_transaction is not None
 
@@ -153,7 +178,9 @@ def test_rows_that_start_behind_their_table_map(tmp_path: Path) -> None:
     content = log(*insert(1, 5))
     position = len(content) - 31 - len(log(rows(30, ints(5)))) + len(log())
     with pytest.raises(InputError, match="no table map"):
-        applier.replay([write(tmp_path, content)], into=applier.load_schema(INT_TABLE), start_position=position)
+        applier.replay(
+            [write(tmp_path, content)], into=applier.load_schema(INT_TABLE), start_position=position
+        )
 
 
 def test_the_end_of_a_statement_for_no_table_is_no_loss(tmp_path: Path) -> None:
@@ -170,8 +197,13 @@ def test_images_that_do_not_end_with_the_event(tmp_path: Path, images: bytes) ->
 
 
 def test_a_string_longer_than_the_event(tmp_path: Path) -> None:
-    content = log(*transaction(1, table_map(types=b"\x0f", metadata=b"\x64\0"), rows(30, b"\0\x50abc")))
-    assert "runs past the end" in refused(tmp_path, content, "CREATE TABLE d.t (v VARBINARY(100));").message
+    content = log(
+        *transaction(1, table_map(types=b"\x0f", metadata=b"\x64\0"), rows(30, b"\0\x50abc"))
+    )
+    assert (
+        "runs past the end"
+        in refused(tmp_path, content, "CREATE TABLE d.t (v VARBINARY(100));").message
+    )
 
 
 def test_a_width_that_is_not_the_table_maps(tmp_path: Path) -> None:
@@ -192,9 +224,19 @@ def test_a_width_that_is_not_the_table_maps(tmp_path: Path) -> None:
         (b"\x14" * 2000, b"\x14" * 2000, "array of arrays"),
     ],
 )
-def test_columns_that_no_server_has(tmp_path: Path, types: bytes, metadata: bytes, says: str) -> None:
-    """In a column that the local table does not have, so that no rule of conversion refuses it first."""
-    plain = packed(1 + len(types)) + b"\x03" + types + packed(len(metadata)) + metadata + bytes((8 + len(types)) // 8)
+def test_columns_that_no_server_has(
+    tmp_path: Path, types: bytes, metadata: bytes, says: str
+) -> None:
+    """In a column that the local table does not have, so that no rule of conversion refuses it
+    first."""
+    plain = (
+        packed(1 + len(types))
+        + b"\x03"
+        + types
+        + packed(len(metadata))
+        + metadata
+        + bytes((8 + len(types)) // 8)
+    )
     mapped = table_map()[1][:8] + b"\1d\0\1t\0" + plain
     width = 1 + len(types)
     body = rows(30, b"")[1][:10] + packed(width) + b"\xff" * ((width + 7) // 8) + bytes(40)
@@ -215,19 +257,30 @@ def test_a_table_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_a_type_that_does_not_match(tmp_path: Path) -> None:
-    error = stopped(tmp_path, log(*insert(1, 5)), "CREATE TABLE d.t (a VARCHAR(10) CHARSET utf8mb4);")
+    error = stopped(
+        tmp_path, log(*insert(1, 5)), "CREATE TABLE d.t (a VARCHAR(10) CHARSET utf8mb4);"
+    )
     assert error.number == 1677
     assert error.table == "d.t"
-    assert error.message == "Column 0 of table 'd.t' cannot be converted from type 'int' to type 'varchar(40) utf8mb4'"
+    assert error.message == (
+        "Column 0 of table 'd.t' cannot be converted from type 'int' to type 'varchar(40) utf8mb4'"
+    )
     assert error.position is not None
     assert error.hint is not None
 
 
 def test_skipping_1677_passes_over_the_event(tmp_path: Path) -> None:
-    tables, result = replay_log(tmp_path, log(*insert(1, 5)), "CREATE TABLE d.t (a DATE);", skip_errors="1677")
+    tables, result = replay_log(
+        tmp_path, log(*insert(1, 5)), "CREATE TABLE d.t (a DATE);", skip_errors="1677"
+    )
     assert result.error is None
     assert tables["d.t"].rows() == []
-    assert list(result.notes) == ["skipped by --skip-errors: Column 0 of table 'd.t' cannot be converted from type 'int' to type 'date'"]
+    assert list(result.notes) == [
+        (
+            "skipped by --skip-errors: Column 0 of table 'd.t' cannot be converted from type 'int' "
+            "to type 'date'"
+        )
+    ]
 
 
 @pytest.mark.parametrize(
@@ -293,7 +346,11 @@ def test_a_table_of_a_skipped_statement_is_not_exact_until_it_is_dropped(
     tmp_path: Path, statements: tuple[bytes, ...], inexact: set[str]
 ) -> None:
     start = (gtid(1), query(b"CREATE TABLE u (a INT)", b"d"), gtid(2), REFUSED_UPDATE)
-    rest = [event for number, sql in enumerate(statements, 3) for event in (gtid(number), query(sql, b"d"))]
+    rest = [
+        event
+        for number, sql in enumerate(statements, 3)
+        for event in (gtid(number), query(sql, b"d"))
+    ]
     first = [gtid(9), query(b"CREATE DATABASE e", b"e")] if b"DROP DATABASE e" in statements else []
     _, result = replay_log(tmp_path, log(*first, *start, *rest), skip_errors="1235")
     assert result.error is None, result.error
@@ -301,8 +358,16 @@ def test_a_table_of_a_skipped_statement_is_not_exact_until_it_is_dropped(
 
 
 def test_a_copy_of_a_table_with_a_backtick_in_its_name_is_not_exact_either(tmp_path: Path) -> None:
-    statements = (b"CREATE TABLE `a``b` (a INT)", b"UPDATE `a``b` SET a = SLEEP(1)", b"CREATE TABLE v LIKE `a``b`")
-    events = [event for number, sql in enumerate(statements, 1) for event in (gtid(number), query(sql, b"d"))]
+    statements = (
+        b"CREATE TABLE `a``b` (a INT)",
+        b"UPDATE `a``b` SET a = SLEEP(1)",
+        b"CREATE TABLE v LIKE `a``b`",
+    )
+    events = [
+        event
+        for number, sql in enumerate(statements, 1)
+        for event in (gtid(number), query(sql, b"d"))
+    ]
     _, result = replay_log(tmp_path, log(*events), skip_errors="1235")
     assert set(result.inexact) == {"d.a`b", "d.v"}
 
@@ -310,109 +375,39 @@ def test_a_copy_of_a_table_with_a_backtick_in_its_name_is_not_exact_either(tmp_p
 # compressed content
 
 
-def test_a_compressed_transaction(tmp_path: Path) -> None:
-    tables, result = replay_log(tmp_path, log(gtid(1), payload(inner(BEGIN, table_map(), rows(30, ints(5)), xid()))))
-    assert result.error is None
-    assert tables["d.t"].rows() == [(5,)]
-
-
-@pytest.mark.parametrize(
-    "never",
-    [
-        payload(inner(BEGIN, table_map(), rows(30, ints(6)), xid())),
-        (15, format_description()[19:-4]),
-        (35, bytes(8)),
-        gtid(9),
-        (4, struct.pack("<Q", 4) + b"binlog.000002"),
-        (3, b""),
-        (20, rows(23, ints(6))[1]),
-        (166, rows(23, ints(6))[1]),
-        (164, bytes(20)),
-    ],
-    ids=lambda event: f"type{event[0]}",
-)
-def test_what_never_stands_in_a_compressed_transaction(tmp_path: Path, never: tuple[int, bytes]) -> None:
-    """Taken for an event without rows it would lose the rows that it holds."""
-    content = log(gtid(1), payload(inner(BEGIN, never, table_map(), rows(30, ints(5)), xid())))
-    error = refused(tmp_path, content)
-    assert "cannot stand inside a transaction payload" in error.message
-    assert error.position is not None
-
-
-def compressed_value(data: bytes, *, size: int | None = None, head: int | None = None) -> bytes:
-    """A value of a MariaDB COMPRESSED column."""
-    length = len(data) if size is None else size
-    packed = zlib.compress(data)
-    return bytes([0x84 if head is None else head]) + length.to_bytes(4, "big") + packed
-
-
-COMPRESSED_TABLE = "CREATE TABLE d.t (v VARCHAR(2000) CHARACTER SET latin1 COMPRESSED);"
-
-
-def compressed_log(value: bytes) -> bytes:
-    mapped = table_map(types=b"\x8d", metadata=struct.pack("<H", 2001))  # with the byte of the method
-    return log(*transaction(1, mapped, rows(30, b"\0" + struct.pack("<H", len(value)) + value)))
-
-
-@pytest.mark.parametrize("text", [b"", b"a", b"x" * 1500])
-def test_a_compressed_column(tmp_path: Path, text: bytes) -> None:
-    tables, result = replay_log(tmp_path, compressed_log(compressed_value(text)), COMPRESSED_TABLE)
-    assert result.error is None
-    assert tables["d.t"].rows() == [(text.decode(),)]
-
-
-def test_a_compressed_column_that_is_kept_plain(tmp_path: Path) -> None:
-    tables, _ = replay_log(tmp_path, compressed_log(b"\0abc"), COMPRESSED_TABLE)
-    assert tables["d.t"].rows() == [("abc",)]
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        compressed_value(b"abc")[:-4],
-        compressed_value(b"abc", size=2),
-        compressed_value(b"abc", size=4),
-        compressed_value(b"abc", head=0x8C),
-        compressed_value(b"abc", head=0x94),
-        compressed_value(b"abc", size=0xFFFFFFFF),
-        b"\x84\0\0\0\3garbage",
-        b"\x87\0",
-    ],
-)
-def test_a_compressed_column_that_is_damaged(tmp_path: Path, value: bytes) -> None:
-    error = refused(tmp_path, compressed_log(value), COMPRESSED_TABLE)
-    assert "COMPRESSED" in error.message
-    assert error.table == "d.t"
-
-
-def test_a_compressed_column_is_never_unpacked_beyond_its_claim(tmp_path: Path) -> None:
-    """A kilobyte that unpacks to a gigabyte, and says so or not."""
-    bomb = zlib.compress(bytes(1 << 20))
-    value = b"\x84" + (100).to_bytes(4, "big") + bomb
-    assert "does not have the 100 bytes" in refused(tmp_path, compressed_log(value), COMPRESSED_TABLE).message
-
-
 # XA
 
 
 def test_rows_of_a_prepared_transaction_that_another_changed(tmp_path: Path) -> None:
-    """The locks of a server would not let it happen; taking back the first would damage the second."""
+    """The locks of a server would not let it happen; taking back the first would damage the
+    second."""
     prepared = (38, struct.pack("<BIII", 0, 1, 1, 0) + b"x")
     content = log(
-        gtid(1), query(b"XA START X'78',X'',1"), table_map(), rows(30, ints(5)), query(b"XA END X'78',X'',1"), prepared,
+        gtid(1), query(b"XA START X'78',X'',1"), table_map(), rows(30, ints(5)),
+        query(b"XA END X'78',X'',1"), prepared,
         *transaction(2, table_map(), rows(32, ints(5))),
         gtid(3), query(b"XA ROLLBACK X'78',X'',1"),
     )  # fmt: skip
     error = stopped(tmp_path, content)
     assert (error.number, error.table) == (1205, "d.t")
     assert error.position is not None
-    error = stopped(tmp_path, content[: -len(log(gtid(3), query(b"XA ROLLBACK X'78',X'',1"))) + len(log())])
+    error = stopped(
+        tmp_path, content[: -len(log(gtid(3), query(b"XA ROLLBACK X'78',X'',1"))) + len(log())]
+    )
     assert error.number == 1205
 
 
 def test_a_prepared_transaction_is_left_out_of_what_a_damaged_log_gives(tmp_path: Path) -> None:
     prepared = (38, struct.pack("<BIII", 0, 1, 1, 0) + b"x")
-    content = log(gtid(1), query(b"XA START X'78',X'',1"), table_map(), rows(30, ints(5)), prepared, *insert(2, 6), *insert(3, 7))
+    content = log(
+        gtid(1),
+        query(b"XA START X'78',X'',1"),
+        table_map(),
+        rows(30, ints(5)),
+        prepared,
+        *insert(2, 6),
+        *insert(3, 7),
+    )
     tables = applier.load_schema(INT_TABLE)
     with pytest.raises(InputError):
         applier.replay([write(tmp_path, content[:-1])], into=tables)
@@ -422,7 +417,9 @@ def test_a_prepared_transaction_is_left_out_of_what_a_damaged_log_gives(tmp_path
 # real logs
 
 
-@pytest.mark.parametrize("capture", [path for path in captures() if len(logs(path)) > 2][:5], ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "capture", [path for path in captures() if len(logs(path)) > 2][:5], ids=lambda path: path.name
+)
 def test_a_gap_between_files(capture: Path) -> None:
     files = logs(capture)
     with pytest.raises(InputError) as caught:
@@ -434,8 +431,13 @@ def test_a_gap_between_files(capture: Path) -> None:
 
 def test_an_error_is_one_line_without_control_characters() -> None:
     """Whatever the names in a log are: they go to a terminal."""
-    error = InputError("a table `a\nb`", code=Code.BAD_ROWS, file="x\x1b[2J", table="d.\r\udcff", hint="do\tit")
-    assert str(error) == "error BL111: a table `a\\nb` (file x\\x1b[2J, table d.\\r\\udcff). Next: do\\tit"
+    error = InputError(
+        "a table `a\nb`", code=Code.BAD_ROWS, file="x\x1b[2J", table="d.\r\udcff", hint="do\tit"
+    )
+    assert (
+        str(error)
+        == "error BL111: a table `a\\nb` (file x\\x1b[2J, table d.\\r\\udcff). Next: do\\tit"
+    )
 
 
 @pytest.mark.parametrize("number", [0, -1, -(1 << 63), (1 << 63) - 1])

@@ -1,4 +1,5 @@
-"""A statement that failed on the source has to fail here with the same error; what it did before that is done."""
+"""A statement that failed on the source has to fail here with the same error; what it did before
+that is done."""
 
 from __future__ import annotations
 
@@ -11,13 +12,18 @@ from applier.result import ReplayResult
 from applier.tables.catalog import Tables
 from tests.binlog.build import log, query, write
 
-PARENT_AND_CHILD = """CREATE TABLE d.p (id INT PRIMARY KEY); CREATE TABLE d.c (id INT, FOREIGN KEY (id) REFERENCES d.p (id));
+PARENT_AND_CHILD = """CREATE TABLE d.p (id INT PRIMARY KEY);
+CREATE TABLE d.c (id INT, FOREIGN KEY (id) REFERENCES d.p (id));
 CREATE TABLE d.m (id INT PRIMARY KEY) ENGINE=MyISAM; CREATE TABLE d.i (id INT PRIMARY KEY);"""
 
 
-def replayed(folder: Path, sql: bytes, error: int, server: str = "5.7", **options: str) -> tuple[ReplayResult, Tables]:
+def replayed(
+    folder: Path, sql: bytes, error: int, server: str = "5.7", **options: str
+) -> tuple[ReplayResult, Tables]:
     tables = applier.load_schema(f"CREATE DATABASE d; {PARENT_AND_CHILD}")
-    return applier.replay([write(folder, log(query(sql, error=error)))], into=tables, server=server, **options), tables
+    return applier.replay(
+        [write(folder, log(query(sql, error=error)))], into=tables, server=server, **options
+    ), tables
 
 
 def names(tables: Tables) -> list[str]:
@@ -32,7 +38,9 @@ def names(tables: Tables) -> list[str]:
         (b"DROP TABLE c, nope, p", 1051, ["i", "m"]),
     ],
 )
-def test_a_drop_that_failed_in_part(sql: bytes, error: int, left: list[str], tmp_path: Path) -> None:
+def test_a_drop_that_failed_in_part(
+    sql: bytes, error: int, left: list[str], tmp_path: Path
+) -> None:
     result, tables = replayed(tmp_path, sql, error)
     assert (result.error, names(tables)) == (None, left)
 
@@ -46,7 +54,9 @@ def test_a_drop_is_all_or_nothing_from_8_0_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("table", "left"), [("m", 2), ("i", 0)])
-def test_rows_before_the_error_stay_where_nothing_can_take_them_back(table: str, left: int, tmp_path: Path) -> None:
+def test_rows_before_the_error_stay_where_nothing_can_take_them_back(
+    table: str, left: int, tmp_path: Path
+) -> None:
     sql = f"INSERT INTO {table} VALUES (1), (2), (1), (3)".encode()
     result, tables = replayed(tmp_path, sql, 1062)
     assert (result.error, len(tables[f"d.{table}"])) == (None, left)
@@ -62,15 +72,21 @@ def test_rows_before_the_error_stay_where_nothing_can_take_them_back(table: str,
         (b"DELETE FROM i ORDER BY ABS(id) LIMIT 1, 2", 1062, 1235),
     ],
 )
-def test_another_error_than_the_sources_stops(sql: bytes, error: int, number: int, tmp_path: Path) -> None:
+def test_another_error_than_the_sources_stops(
+    sql: bytes, error: int, number: int, tmp_path: Path
+) -> None:
     result, _ = replayed(tmp_path, sql, error)
     assert result.error is not None
     assert result.error.number == number
 
 
-@pytest.mark.parametrize(("error", "skipped"), [(1205, ""), (1213, ""), (1051, "1051"), (1317, "1317")])
+@pytest.mark.parametrize(
+    ("error", "skipped"), [(1205, ""), (1213, ""), (1051, "1051"), (1317, "1317")]
+)
 def test_errors_that_need_not_come_again(error: int, skipped: str, tmp_path: Path) -> None:
-    result, tables = replayed(tmp_path, b"DROP TABLE i", error, **({"skip_errors": skipped} if skipped else {}))
+    result, tables = replayed(
+        tmp_path, b"DROP TABLE i", error, **({"skip_errors": skipped} if skipped else {})
+    )
     assert (result.error, names(tables)) == (None, ["c", "m", "p"])
 
 

@@ -1,4 +1,5 @@
-"""Row images whose lengths point outside of their event, in logs without checksums: of wide tables, and of partial updates.
+"""Row images whose lengths point outside of their event, in logs without checksums: of wide tables,
+and of partial updates.
 
 BINLAG_FUZZ multiplies the number of damaged logs (default 1: 2,100).
 """
@@ -40,23 +41,40 @@ COLUMNS = (
 )
 """Definition, type, metadata, a value."""
 WIDE = COLUMNS * 9
-SCHEMA = f"CREATE TABLE d.t ({', '.join(f'c{at} {one[0]}' for at, one in enumerate(WIDE))}, PRIMARY KEY (c0));"
+SCHEMA = (
+    f"CREATE TABLE d.t ({', '.join(f'c{at} {one[0]}' for at, one in enumerate(WIDE))}, "
+    "PRIMARY KEY (c0));"
+)
 
 
 def image(*, changes: bool = False) -> bytes:
     diff = struct.pack("<I", len(DIFF)) + DIFF
-    return bytes((len(WIDE) + 7) // 8) + b"".join(diff if changes and one[1] == 245 else one[3] for one in WIDE)
+    return bytes((len(WIDE) + 7) // 8) + b"".join(
+        diff if changes and one[1] == 245 else one[3] for one in WIDE
+    )
 
 
 def made(kind: int) -> tuple[bytes, tuple[int, int]]:
     """A log with an insert and an event of this kind; where the images of that stand."""
     types, metadata = bytes(one[1] for one in WIDE), b"".join(one[2] for one in WIDE)
     number, body = table_map(types=types, metadata=b"")
-    body = body[: -1 - (len(WIDE) + 7) // 8] + bytes([len(metadata)]) + metadata + b"\xff" * ((len(WIDE) + 7) // 8)
+    body = (
+        body[: -1 - (len(WIDE) + 7) // 8]
+        + bytes([len(metadata)])
+        + metadata
+        + b"\xff" * ((len(WIDE) + 7) // 8)
+    )
     one = image()
-    images = {30: one, 31: one + one, 32: one, 39: one + b"\0" + one + one + b"\1" + b"\xff\1" + image(changes=True)}[kind]
+    images = {
+        30: one,
+        31: one + one,
+        32: one,
+        39: one + b"\0" + one + one + b"\1" + b"\xff\1" + image(changes=True),
+    }[kind]
     first = transaction(1, (number, body), rows(30, one, width=len(WIDE))) if kind != 30 else ()
-    content = log(*first, *transaction(2, (number, body), rows(kind, images, width=len(WIDE))), checksum=False)
+    content = log(
+        *first, *transaction(2, (number, body), rows(kind, images, width=len(WIDE))), checksum=False
+    )
     return content, (content.rindex(images), content.rindex(images) + len(images))
 
 
@@ -70,7 +88,9 @@ def test_lengths_that_point_outside(tmp_path: Path, kind: int) -> None:
     for _ in range(LOGS):
         damaged = bytearray(content)
         for _ in range(chance.choice((1, 1, 2, 4))):
-            damaged[chance.randrange(start, end)] = chance.choice((0, 1, 0x7F, 0x80, 0xFC, 0xFF, chance.randrange(256)))
+            damaged[chance.randrange(start, end)] = chance.choice(
+                (0, 1, 0x7F, 0x80, 0xFC, 0xFF, chance.randrange(256))
+            )
         if chance.random() < 0.3:
             del damaged[chance.randrange(start, len(damaged)) :]
         path.write_bytes(damaged)
@@ -81,7 +101,11 @@ def test_lengths_that_point_outside(tmp_path: Path, kind: int) -> None:
             elif reader == 1:
                 list(Listing([str(path)], with_rows=True, verify=False))
             else:
-                list(LoadReader([path], schema=Schema(definitions, RULES["9.7"]), verify_checksum=False))
+                list(
+                    LoadReader(
+                        [path], schema=Schema(definitions, RULES["9.7"]), verify_checksum=False
+                    )
+                )
         except InputError as error:
             assert error.file is not None
     assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024 < MEGABYTES

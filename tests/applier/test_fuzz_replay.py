@@ -1,4 +1,5 @@
-"""Damaged real logs, replayed: one of the errors that are meant for the user, or a result; never anything else, never silently wrong.
+"""Damaged real logs, replayed: one of the errors that are meant for the user, or a result; never
+anything else, never silently wrong.
 
 BINLAG_FUZZ multiplies the number of damaged files (default 1: about 1,500).
 """
@@ -14,7 +15,15 @@ import pytest
 
 import applier
 from applier.errors import InputError, ReplicationError
-from tests.applier.fuzz import ALL_MUTATIONS, OPTION_SETS, contents, damaged, original, survives, with_checksums
+from tests.applier.fuzz import (
+    ALL_MUTATIONS,
+    OPTION_SETS,
+    contents,
+    damaged,
+    original,
+    survives,
+    with_checksums,
+)
 from tests.captures_support import captures
 
 ROUNDS = int(os.environ.get("BINLAG_FUZZ") or 1)
@@ -45,7 +54,8 @@ def test_damage_that_gets_through(tmp_path: Path, capture: Path) -> None:
 
 @pytest.mark.parametrize("capture", WITH_CHECKSUMS, ids=lambda path: path.name)
 def test_no_damage_goes_unseen_under_a_checksum(tmp_path: Path, capture: Path) -> None:
-    """Either the result is that of the undamaged log, or an error names an event and exactly the transactions before it were applied."""
+    """Either the result is that of the undamaged log, or an error names an event and exactly the
+    transactions before it were applied."""
     source = original(capture, 8_000)
     path, whole = tmp_path / "binlog.000001", tmp_path / "whole" / "binlog.000001"
     whole.parent.mkdir()
@@ -69,25 +79,36 @@ def test_no_damage_goes_unseen_under_a_checksum(tmp_path: Path, capture: Path) -
         error = survives(path, tables)
         if error is None:
             cut = len(content) if source.content.startswith(content) else None
-            assert content == source.content or cut in source.starts or only_the_flag_in_use(content, source.content)
+            assert (
+                content == source.content
+                or cut in source.starts
+                or only_the_flag_in_use(content, source.content)
+            )
             assert contents(tables) == until(cut)
             continue
         seen += 1
         assert isinstance(error, InputError), error
         assert error.position in source.starts or error.position == len(source.content)
-        assert contents(tables) == until(error.position if error.position in source.starts and error.position > 4 else 4)
+        assert contents(tables) == until(
+            error.position if error.position in source.starts and error.position > 4 else 4
+        )
     assert seen > FILES // 2
 
 
 def only_the_flag_in_use(content: bytes, undamaged: bytes) -> bool:
     """The flag of a log that was not closed is no part of its checksum."""
     in_use = 4 + 17
-    return len(content) == len(undamaged) and content[:in_use] == undamaged[:in_use] and content[in_use + 1 :] == undamaged[in_use + 1 :]
+    return (
+        len(content) == len(undamaged)
+        and content[:in_use] == undamaged[:in_use]
+        and content[in_use + 1 :] == undamaged[in_use + 1 :]
+    )
 
 
 @pytest.mark.parametrize("capture", CAPTURES[:4], ids=lambda path: path.name)
 def test_tables_that_do_not_fit_the_log(tmp_path: Path, capture: Path) -> None:
-    """The log of one server into the tables of another: errors of the applier, with the position and the table."""
+    """The log of one server into the tables of another: errors of the applier, with the position
+    and the table."""
     source = original(capture)
     path = tmp_path / "binlog.000001"
     path.write_bytes(source.content)

@@ -27,7 +27,11 @@ def test_a_filter_that_nothing_passes_is_an_error(tmp_path: Path) -> None:
             applier.replay([path], into=applier.load_schema(INT_TABLE), **given)
     assert applier.replay([path], into=applier.load_schema(INT_TABLE), table="d.t").notes == {}
     with pytest.raises(UsageError, match="none of these"):
-        applier.replay([path], into=applier.load_schema(INT_TABLE), include_gtids="3e11fa47-71ca-11e1-9e33-c80aa9429562:1")
+        applier.replay(
+            [path],
+            into=applier.load_schema(INT_TABLE),
+            include_gtids="3e11fa47-71ca-11e1-9e33-c80aa9429562:1",
+        )
 
 
 def test_names_of_the_target_are_told_from_those_of_the_log(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""What the package offers: one function for each use, typed results, and logs named in every way."""
+"""What the package offers: one function for each use, typed results, and logs named in every
+way."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from tests.forecast.logs import DELETE, UPDATE, WRITE, file, schema, transaction
 
 DEMO = Path(__file__).parent.parent.parent / "demo"
 NAMES = [
-    "BinlagError", "InputError", "Replica", "ReplicationError", "Tables", "UsageError", "__version__",
+    "BinlagError", "InputError", "Replica", "ReplicationError", "Tables", "UsageError",
+    "__version__",
     "crash_points", "events", "explain", "fleet", "forecast", "load_schema", "replay",
 ]  # fmt: skip
 
@@ -31,14 +33,21 @@ def test_exactly_the_public_names_are_listed() -> None:
 def test_forecast_is_a_function_whatever_was_imported_before(first: str) -> None:
     program = (
         "import sys, applier\n"
-        "assert not any(name in sys.modules for name in ('pyarrow', 'numba', 'zstandard', 'sqlglot'))\n"
+        "assert not any(name in sys.modules for name in ('pyarrow', 'numba', 'zstandard', "
+        "'sqlglot'))\n"
         f"{first}\n"
         "done = applier.forecast(sys.argv[1], sys.argv[2], row_counts='*=1000000')\n"
         "from applier.forecast.plan import Forecasted\n"
         "assert isinstance(done, Forecasted) and done.summary()['tables']\n"
         "assert callable(applier.forecast)\n"
     )
-    arguments = [sys.executable, "-c", program, str(DEMO / "binlog.000001"), str(DEMO / "before.sql")]
+    arguments = [
+        sys.executable,
+        "-c",
+        program,
+        str(DEMO / "binlog.000001"),
+        str(DEMO / "before.sql"),
+    ]
     done = subprocess.run(arguments, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
@@ -63,7 +72,9 @@ def named(folder: Path) -> dict[str, object]:
     }
 
 
-@pytest.mark.parametrize("way", ["text", "path", "list", "pattern", "patterns", "index", "folder", "compressed"])
+@pytest.mark.parametrize(
+    "way", ["text", "path", "list", "pattern", "patterns", "index", "folder", "compressed"]
+)
 def test_logs_are_named_in_every_way(tmp_path: Path, way: str) -> None:
     files = named(tmp_path)[way]
     expected = list(applier.events(tmp_path / "binlog.000001"))
@@ -76,7 +87,8 @@ def test_logs_are_named_in_every_way(tmp_path: Path, way: str) -> None:
 
 def named_again(folder: Path, way: str) -> object:
     return [f"{folder}/binlog.0*"] if way == "patterns" else {
-        "text": f"{folder}/binlog.000001", "path": folder / "binlog.000001", "list": (folder / "binlog.000001",),
+        "text": f"{folder}/binlog.000001", "path": folder / "binlog.000001",
+        "list": (folder / "binlog.000001",),
         "pattern": f"{folder}/binlog.*", "index": f"{folder}/binlog.index", "folder": f"{folder}",
         "compressed": [folder / "packed" / "binlog.000001.gz"],
     }[way]  # fmt: skip
@@ -88,7 +100,13 @@ def test_a_pattern_that_nothing_fits(tmp_path: Path) -> None:
 
 
 def test_events_as_a_table_and_as_frames(tmp_path: Path) -> None:
-    path = file(tmp_path, *(transaction(n, b"plain", kind, 1, 2) for n, kind in ((1, WRITE), (2, UPDATE), (3, DELETE))))
+    path = file(
+        tmp_path,
+        *(
+            transaction(n, b"plain", kind, 1, 2)
+            for n, kind in ((1, WRITE), (2, UPDATE), (3, DELETE))
+        ),
+    )
     events = applier.events(path)
     records = list(events)
     table = events.to_arrow()
@@ -103,12 +121,16 @@ def test_events_as_a_table_and_as_frames(tmp_path: Path) -> None:
 
 def test_events_of_one_table_with_values(tmp_path: Path) -> None:
     path = file(tmp_path, transaction(1, b"plain", WRITE, 1), transaction(2, b"keyed", WRITE, 2))
-    found = [record.rows for record in applier.events(path, rows=True, table="d.keyed") if record.rows]
+    found = [
+        record.rows for record in applier.events(path, rows=True, table="d.keyed") if record.rows
+    ]
     assert found == [[(None, {"@1": 2})]]
 
 
 def test_a_log_that_ends_in_a_transaction_is_said(tmp_path: Path) -> None:
-    path = file(tmp_path, transaction(1, b"plain", WRITE, 1), transaction(2, b"plain", WRITE, 2)[:-1])
+    path = file(
+        tmp_path, transaction(1, b"plain", WRITE, 1), transaction(2, b"plain", WRITE, 2)[:-1]
+    )
     events = applier.events(path)
     assert events.incomplete is None
     assert list(events)
@@ -118,7 +140,12 @@ def test_a_log_that_ends_in_a_transaction_is_said(tmp_path: Path) -> None:
 
 def test_explain(tmp_path: Path) -> None:
     found = applier.explain(schema(tmp_path), server="5.7")
-    assert {one.definition.full_name for one in found} == {"d.plain", "d.keyed", "d.twice", "d.maybe"}
+    assert {one.definition.full_name for one in found} == {
+        "d.plain",
+        "d.keyed",
+        "d.twice",
+        "d.maybe",
+    }
     assert found[-1].definition.full_name == "d.keyed"
     assert [rules.name for rules in found.servers] == ["5.7"]
     assert next(found.as_dicts())["table"] == "d.plain"
@@ -128,10 +155,13 @@ def test_explain(tmp_path: Path) -> None:
 
 def test_crash_points() -> None:
     cells = applier.crash_points(
-        transactions=3, server="5.7", repository="TABLE", sync=1, recovery=True, auto_position=True, workers=0,
+        transactions=3, server="5.7", repository="TABLE", sync=1, recovery=True, auto_position=True,
+        workers=0,
         engine="InnoDB", kinds=["process"], jobs=1,
     )  # fmt: skip
-    assert [(cell.setup.repository, str(cell.kind), cell.safe) for cell in cells] == [("TABLE", "process", True)]
+    assert [(cell.setup.repository, str(cell.kind), cell.safe) for cell in cells] == [
+        ("TABLE", "process", True)
+    ]
     assert cells[0].points > 10
 
 

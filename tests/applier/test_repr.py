@@ -1,4 +1,5 @@
-"""What a notebook shows of results: one screen, and for a forecast a table and a chart that ask no address."""
+"""What a notebook shows of results: one screen, and for a forecast a table and a chart that ask no
+address."""
 
 from __future__ import annotations
 
@@ -20,18 +21,23 @@ SCREEN = 20
 def test_a_replay_and_its_tables() -> None:
     tables = applier.load_schema(DEMO / "before.sql")
     assert repr(tables) == (
-        "Tables: 2, with 5,000 rows\n  shop.cart_item: 2,500 rows, no primary key\n  shop.parcel: 2,500 rows, no primary key"
+        "Tables: 2, with 5,000 rows\n  shop.cart_item: 2,500 rows, no primary key\n"
+        "  shop.parcel: 2,500 rows, no primary key"
     )
     result = applier.replay([DEMO / "binlog.000001"], into=tables, server="5.7")
     first, *costs = repr(result).splitlines()
     assert first.startswith("ReplayResult: 10 transactions, ")
     assert first.endswith("; rules of 5.7; no error")
     assert 1 <= len(costs) < SCREEN
-    assert re.match(r"  shop\.\w+ +(update|delete) +table scan +\d+ rows +[\d,]+ rows read$", costs[0])
+    assert re.match(
+        r"  shop\.\w+ +(update|delete) +table scan +\d+ rows +[\d,]+ rows read$", costs[0]
+    )
 
 
 def test_many_tables_are_one_screen() -> None:
-    tables = applier.load_schema("".join(f"CREATE TABLE d.t{at} (a INT PRIMARY KEY);" for at in range(300)))
+    tables = applier.load_schema(
+        "".join(f"CREATE TABLE d.t{at} (a INT PRIMARY KEY);" for at in range(300))
+    )
     lines = repr(tables).splitlines()
     assert len(lines) <= SCREEN
     assert (lines[1], lines[-1]) == ("  d.t0: 0 rows, primary key (a)", "  … and 285 more")
@@ -47,12 +53,15 @@ def test_an_explained_schema() -> None:
     assert repr(verdicts) == (
         "SchemaVerdicts: 2 tables, rules of 5.7\n"
         "  shop.cart_item: rows read for one change: 1,250. The table has no key.\n"
-        "  shop.parcel: rows read for one change: 10. Key `order_no` is not unique: a value occurs in 20 rows on average."
+        "  shop.parcel: rows read for one change: 10. Key `order_no` is not unique: "
+        "a value occurs in 20 rows on average."
     )
 
 
 def test_an_explained_schema_of_many_tables_is_one_screen(tmp_path: Path) -> None:
-    (tmp_path / "schema.sql").write_text("CREATE DATABASE d; USE d;" + "".join(f"CREATE TABLE t{at} (a INT);" for at in range(300)))
+    (tmp_path / "schema.sql").write_text(
+        "CREATE DATABASE d; USE d;" + "".join(f"CREATE TABLE t{at} (a INT);" for at in range(300))
+    )
     lines = repr(applier.explain(tmp_path / "schema.sql")).splitlines()
     assert len(lines) <= SCREEN
     assert lines[0] == "SchemaVerdicts: 300 tables, rules of 5.6, 5.7, 8.0, 8.4, 9.7, mariadb"
@@ -63,7 +72,11 @@ def test_an_explained_schema_of_many_tables_is_one_screen(tmp_path: Path) -> Non
 def test_a_forecast() -> None:
     captures = Path(__file__).parent.parent / "captures" / "forecast"
     facts = facts_of_file(captures / "schema.sql")
-    done = run(ForecastPlan(files=[str(captures / "binlog.000001")], facts=facts, row_counts=["*=10000000"]))
+    done = run(
+        ForecastPlan(
+            files=[str(captures / "binlog.000001")], facts=facts, row_counts=["*=10000000"]
+        )
+    )
     text = repr(done)
     assert text.startswith("The replica will be up to ")
     assert len(text.splitlines()) <= SCREEN
@@ -76,13 +89,17 @@ def test_a_forecast() -> None:
 
 
 def test_a_forecast_of_many_tables_and_of_odd_names() -> None:
-    done = run(ForecastPlan(files=[str(DEMO / "binlog.000001")], facts=facts_of_file(DEMO / "before.sql")))
+    done = run(
+        ForecastPlan(files=[str(DEMO / "binlog.000001")], facts=facts_of_file(DEMO / "before.sql"))
+    )
     summary = done.summary()
     odd = [summary["tables"][0] | {"table": f"d.<b>{at}&"} for at in range(1000)]
     assert len(as_text(summary | {"tables": odd}).splitlines()) <= SCREEN
     tree = ElementTree.fromstring(as_html(summary | {"tables": odd}))
     assert len(list(tree.iter("tr"))) == MOST_TABLES + 1
-    assert ElementTree.fromstring(as_html(summary | {"curve": {"points": []}})).find(".//svg") is None
+    assert (
+        ElementTree.fromstring(as_html(summary | {"curve": {"points": []}})).find(".//svg") is None
+    )
 
 
 def test_events_name_their_logs_and_what_can_be_done_with_them() -> None:

@@ -1,4 +1,5 @@
-"""Files to read from: what they are compressed with is told by their content, and an end that is missing is said."""
+"""Files to read from: what they are compressed with is told by their content, and an end that is
+missing is said."""
 
 from __future__ import annotations
 
@@ -28,7 +29,9 @@ CONTENT = bytes(range(256)) * 5000
 
 
 @pytest.mark.parametrize("packer", PACKERS.values(), ids=PACKERS)
-def test_a_compressed_file_whatever_its_name(tmp_path: Path, packer: Callable[[bytes], bytes]) -> None:
+def test_a_compressed_file_whatever_its_name(
+    tmp_path: Path, packer: Callable[[bytes], bytes]
+) -> None:
     path = tmp_path / "dump.sql"
     path.write_bytes(packer(CONTENT))
     with open_source(path) as file:
@@ -36,7 +39,9 @@ def test_a_compressed_file_whatever_its_name(tmp_path: Path, packer: Callable[[b
 
 
 @pytest.mark.parametrize("packer", PACKERS.values(), ids=PACKERS)
-def test_members_one_behind_the_other_and_padding(tmp_path: Path, packer: Callable[[bytes], bytes]) -> None:
+def test_members_one_behind_the_other_and_padding(
+    tmp_path: Path, packer: Callable[[bytes], bytes]
+) -> None:
     path = tmp_path / "joined"
     path.write_bytes(packer(b"one") + packer(b"") + packer(CONTENT) + bytes(1024))
     with open_source(path) as file:
@@ -51,8 +56,17 @@ def test_a_frame_of_zstd_that_is_to_be_skipped(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("packer", PACKERS.values(), ids=PACKERS)
-@pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: data[:40] + bytes(20) + data[60:], lambda data: data + b"junk"])
-def test_damage_is_said(tmp_path: Path, packer: Callable[[bytes], bytes], damage: Callable[[bytes], bytes]) -> None:
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: data[:-9],
+        lambda data: data[:40] + bytes(20) + data[60:],
+        lambda data: data + b"junk",
+    ],
+)
+def test_damage_is_said(
+    tmp_path: Path, packer: Callable[[bytes], bytes], damage: Callable[[bytes], bytes]
+) -> None:
     path = tmp_path / "damaged"
     path.write_bytes(damage(packer(os.urandom(5000))))
     with open_source(path) as file, pytest.raises(InputError) as caught:

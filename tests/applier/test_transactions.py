@@ -1,4 +1,5 @@
-"""What the replay makes of transactions: commits, rollbacks, savepoints, XA, statements in a mixed log, and where it stops."""
+"""What the replay makes of transactions: commits, rollbacks, savepoints, XA, statements in a mixed
+log, and where it stops."""
 
 from __future__ import annotations
 
@@ -11,7 +12,17 @@ import pytest
 import applier
 from applier.errors import UsageError
 from tests.applier.logs import BEGIN, INT_TABLE, insert, ints, log, replay_log, transaction
-from tests.binlog.build import event, format_description, gtid, mariadb_gtid, query, rows, table_map, write, xid
+from tests.binlog.build import (
+    event,
+    format_description,
+    gtid,
+    mariadb_gtid,
+    query,
+    rows,
+    table_map,
+    write,
+    xid,
+)
 
 MAP = table_map()
 XA = b"X'78',X'',1"
@@ -57,20 +68,28 @@ def xa(word: bytes) -> tuple[int, bytes]:
             ],
             [1, 3],
         ),
-        ([gtid(1), BEGIN, query(b"SAVEPOINT s"), MAP, write_rows(1), query(b"rollback work to s"), MAP, write_rows(2), xid()], [2]),
-        ([gtid(1), query(b"XA START " + XA), MAP, write_rows(1), query(b"XA END " + XA), PREPARE, gtid(2), query(b"xa commit " + XA)], [1]),
-        ([gtid(1), BEGIN, query(b"SAVEPOINT a"), MAP, write_rows(1), query(b"RELEASE SAVEPOINT a"), xid()], [1]),
-        ([gtid(1), BEGIN, query(b'SAVEPOINT "a`b"'), MAP, write_rows(1), query(b"ROLLBACK TO `A``B`"), xid()], []),
-        ([gtid(1), xa(b"START"), MAP, write_rows(1), xa(b"END"), PREPARE, gtid(2), xa(b"COMMIT")], [1]),
-        ([gtid(1), xa(b"START"), MAP, write_rows(1), xa(b"END"), PREPARE, gtid(2), xa(b"ROLLBACK")], []),
+        ([gtid(1), BEGIN, query(b"SAVEPOINT s"), MAP, write_rows(1), query(b"rollback work to s"),
+          MAP, write_rows(2), xid()], [2]),
+        ([gtid(1), query(b"XA START " + XA), MAP, write_rows(1), query(b"XA END " + XA), PREPARE,
+          gtid(2), query(b"xa commit " + XA)], [1]),
+        ([gtid(1), BEGIN, query(b"SAVEPOINT a"), MAP, write_rows(1), query(b"RELEASE SAVEPOINT a"),
+          xid()], [1]),
+        ([gtid(1), BEGIN, query(b'SAVEPOINT "a`b"'), MAP, write_rows(1),
+          query(b"ROLLBACK TO `A``B`"), xid()], []),
+        ([gtid(1), xa(b"START"), MAP, write_rows(1), xa(b"END"), PREPARE, gtid(2), xa(b"COMMIT")],
+         [1]),
+        ([gtid(1), xa(b"START"), MAP, write_rows(1), xa(b"END"), PREPARE, gtid(2), xa(b"ROLLBACK")],
+         []),
         ([gtid(1), xa(b"START"), MAP, write_rows(1), xa(b"END"), PREPARE, *insert(2, 5)], [5]),
         ([gtid(1), xa(b"START"), MAP, write_rows(1), xa(b"END"), ONE_PHASE], [1]),
-        ([gtid(1), xa(b"START"), MAP, write_rows(1), xa(b"END"), PREPARE, *insert(2, 5), gtid(3), xa(b"COMMIT")], [1, 5]),
+        ([gtid(1), xa(b"START"), MAP, write_rows(1), xa(b"END"), PREPARE, *insert(2, 5), gtid(3),
+          xa(b"COMMIT")], [1, 5]),
         ([*insert(1, 1), gtid(2), query(b"TRUNCATE TABLE t"), *insert(3, 7)], [7]),
         ([gtid(1), query(b"INSERT INTO t VALUES (4), (2)")], [2, 4]),
-        ([gtid(1), BEGIN, query(b"INSERT INTO t VALUES (4)"), MAP, write_rows(5), query(b"DELETE FROM t WHERE a = 4"), xid()], [5]),
+        ([gtid(1), BEGIN, query(b"INSERT INTO t VALUES (4)"), MAP, write_rows(5),
+          query(b"DELETE FROM t WHERE a = 4"), xid()], [5]),
     ],
-)
+)  # fmt: skip
 def test_transactions(tmp_path: Path, events: list[Any], left: list[int]) -> None:
     assert found(tmp_path, *events) == left
 
@@ -85,13 +104,19 @@ def test_an_incomplete_transaction_is_said(tmp_path: Path) -> None:
 
 
 def test_a_failed_transaction_leaves_the_ones_before_it(tmp_path: Path) -> None:
-    content = log(*insert(1, 1), *transaction(2, MAP, write_rows(2), MAP, write_rows(1)), *insert(3, 3))
+    content = log(
+        *insert(1, 1), *transaction(2, MAP, write_rows(2), MAP, write_rows(1)), *insert(3, 3)
+    )
     tables, result = replay_log(tmp_path, content)
     assert result.error is not None
     assert (result.error.number, result.error.table) == (1062, "d.t")
     assert tables["d.t"].rows() == [(1,)]
     assert (result.transactions, result.last_file) == (1, "binlog.000001")
-    stop = applier.replay([tmp_path / "binlog.000001"], into=applier.load_schema(INT_TABLE), stop_position=result.last_position)
+    stop = applier.replay(
+        [tmp_path / "binlog.000001"],
+        into=applier.load_schema(INT_TABLE),
+        stop_position=result.last_position,
+    )
     assert (stop.error, stop.transactions) == (None, 1)
 
 
@@ -124,35 +149,57 @@ def test_auto_increment_of_the_log(tmp_path: Path) -> None:
         xid(),
         schema=schema,
     ) == [50, 51, 52]
-    tables, _ = replay_log(tmp_path, log(gtid(1), last, query(b"INSERT INTO t (b) VALUES (LAST_INSERT_ID())")), schema)
+    tables, _ = replay_log(
+        tmp_path, log(gtid(1), last, query(b"INSERT INTO t (b) VALUES (LAST_INSERT_ID())")), schema
+    )
     assert tables["d.t"].rows() == [(1, 9)]
 
 
 @pytest.mark.parametrize(
     ("kind", "raw", "value"),
     [
-        (0, b"hi", "hi"), (1, struct.pack("<d", 1.5), "1.5"), (2, struct.pack("<q", -7), "-7"), (4, bytes([4, 2]) + b"\x8c\x22", "12.34"),
+        (0, b"hi", "hi"), (1, struct.pack("<d", 1.5), "1.5"), (2, struct.pack("<q", -7), "-7"),
+        (4, bytes([4, 2]) + b"\x8c\x22", "12.34"),
     ],
 )  # fmt: skip
 def test_user_variables(tmp_path: Path, kind: int, raw: bytes, value: str) -> None:
-    variable = (14, struct.pack("<I", 1) + b"v" + struct.pack("<BBII", 0, kind, 45, len(raw)) + raw + b"\0")
-    tables, result = replay_log(tmp_path, log(gtid(1), variable, query(b"INSERT INTO t VALUES (@v)")), "CREATE TABLE d.t (s VARCHAR(20));")
+    variable = (
+        14,
+        struct.pack("<I", 1) + b"v" + struct.pack("<BBII", 0, kind, 45, len(raw)) + raw + b"\0",
+    )
+    tables, result = replay_log(
+        tmp_path,
+        log(gtid(1), variable, query(b"INSERT INTO t VALUES (@v)")),
+        "CREATE TABLE d.t (s VARCHAR(20));",
+    )
     assert result.error is None, result.error
     assert tables["d.t"].rows() == [(value,)]
 
 
-@pytest.mark.parametrize(("kind", "raw"), [(1, b"abc"), (2, b""), (4, b"\4"), (4, b"\4\2\x8c"), (4, b"\2\4\x8c\x22")])
+@pytest.mark.parametrize(
+    ("kind", "raw"), [(1, b"abc"), (2, b""), (4, b"\4"), (4, b"\4\2\x8c"), (4, b"\2\4\x8c\x22")]
+)
 def test_user_variables_that_are_damaged(tmp_path: Path, kind: int, raw: bytes) -> None:
-    variable = (14, struct.pack("<I", 1) + b"v" + struct.pack("<BBII", 0, kind, 45, len(raw)) + raw + b"\0")
+    variable = (
+        14,
+        struct.pack("<I", 1) + b"v" + struct.pack("<BBII", 0, kind, 45, len(raw)) + raw + b"\0",
+    )
     with pytest.raises(applier.InputError) as caught:
-        replay_log(tmp_path, log(gtid(1), variable, query(b"INSERT INTO t VALUES (@v)")), "CREATE TABLE d.t (s VARCHAR(20));")
+        replay_log(
+            tmp_path,
+            log(gtid(1), variable, query(b"INSERT INTO t VALUES (@v)")),
+            "CREATE TABLE d.t (s VARCHAR(20));",
+        )
     assert (caught.value.file, caught.value.position is not None) == ("binlog.000001", True)
 
 
 def test_load_data(tmp_path: Path) -> None:
     first, second = (17, struct.pack("<I", 3) + b"1\n2"), (9, struct.pack("<I", 3) + b"0\n3\n")
     sql = b"LOAD DATA INFILE 'x' INTO TABLE `t` (`a`)"
-    execute = (18, struct.pack("<IIBHH", 7, 0, 1, 0, 0) + struct.pack("<IIIB", 3, 0, 0, 0) + b"d\0" + sql)
+    execute = (
+        18,
+        struct.pack("<IIBHH", 7, 0, 1, 0, 0) + struct.pack("<IIIB", 3, 0, 0, 0) + b"d\0" + sql,
+    )
     assert found(tmp_path, gtid(1), BEGIN, first, second, execute, xid()) == [1, 3, 20]
     with pytest.raises(applier.InputError, match="not in the log"):
         replay_log(tmp_path, log(gtid(1), BEGIN, execute, xid()))
@@ -179,42 +226,67 @@ def test_files_in_order(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("gtids", [[], [gtid(1)]])
-def test_source_that_crashed_in_a_transaction(tmp_path: Path, gtids: list[tuple[int, bytes]]) -> None:
-    """A replica of 5.7.29 whose relay log held these events without GTIDs had row 2 only: the log of a source that was started anew."""
+def test_source_that_crashed_in_a_transaction(
+    tmp_path: Path, gtids: list[tuple[int, bytes]]
+) -> None:
+    """A replica of 5.7.29 whose relay log held these events without GTIDs had row 2 only: the log
+    of a source that was started anew."""
     whole = (*gtids, BEGIN, MAP, write_rows(2), xid())
     write(tmp_path, log(*gtids, BEGIN, MAP, write_rows(1)))
     write(tmp_path, log(*whole), "binlog.000002")
     tables = applier.load_schema(INT_TABLE)
     result = applier.replay([tmp_path / "binlog.000001", tmp_path / "binlog.000002"], into=tables)
-    assert (result.error, result.transactions, [row[0] for row in tables["d.t"].rows()]) == (None, 1, [2])
-    assert [note.partition(":")[0] for note in result.notes] == ["the beginning of a transaction was rolled back"]
+    assert (result.error, result.transactions, [row[0] for row in tables["d.t"].rows()]) == (
+        None,
+        1,
+        [2],
+    )
+    assert [note.partition(":")[0] for note in result.notes] == [
+        "the beginning of a transaction was rolled back"
+    ]
 
 
 def test_begin_behind_begin(tmp_path: Path) -> None:
-    """BEGIN commits what is open: a replica of 5.7.29 whose relay log held these events had both rows."""
+    """BEGIN commits what is open: a replica of 5.7.29 whose relay log held these events had both
+    rows."""
     assert found(tmp_path, BEGIN, MAP, write_rows(1), BEGIN, MAP, write_rows(2), xid()) == [1, 2]
 
 
 def test_load_data_without_begin_ends_its_transaction(tmp_path: Path) -> None:
     block = (17, struct.pack("<I", 3) + b"1\n2\n")
     sql = b"LOAD DATA INFILE 'x' INTO TABLE `t` (`a`)"
-    execute = (18, struct.pack("<IIBHH", 7, 0, 1, 0, 0) + struct.pack("<IIIB", 3, 0, 0, 0) + b"d\0" + sql)
+    execute = (
+        18,
+        struct.pack("<IIBHH", 7, 0, 1, 0, 0) + struct.pack("<IIIB", 3, 0, 0, 0) + b"d\0" + sql,
+    )
     tables, result = replay_log(tmp_path, log(gtid(1), block, execute, *insert(2, 3)))
     assert [row[0] for row in tables["d.t"].rows()] == [1, 2, 3]
-    assert (result.transactions, str(result.executed)) == (2, "00010203-0405-0607-0809-0a0b0c0d0e0f:1-2")
+    assert (result.transactions, str(result.executed)) == (
+        2,
+        "00010203-0405-0607-0809-0a0b0c0d0e0f:1-2",
+    )
 
 
 def test_table_ids_start_anew_in_a_new_file(tmp_path: Path) -> None:
-    """Rows without a table map of their own file are an error, not rows for whatever had that number before."""
+    """Rows without a table map of their own file are an error, not rows for whatever had that
+    number before."""
     write(tmp_path, log(*insert(1, 1)))
     write(tmp_path, log(gtid(2), BEGIN, write_rows(2), xid()), "binlog.000002")
     with pytest.raises(applier.InputError, match="no table map") as caught:
-        applier.replay([tmp_path / "binlog.000001", tmp_path / "binlog.000002"], into=applier.load_schema(INT_TABLE))
+        applier.replay(
+            [tmp_path / "binlog.000001", tmp_path / "binlog.000002"],
+            into=applier.load_schema(INT_TABLE),
+        )
     assert caught.value.file == "binlog.000002"
 
 
 def test_filters_from_python(tmp_path: Path) -> None:
-    assert found(tmp_path, *insert(1, 1), *insert(2, 2), exclude_gtids="00010203-0405-0607-0809-0a0b0c0d0e0f:1") == [2]
+    assert found(
+        tmp_path,
+        *insert(1, 1),
+        *insert(2, 2),
+        exclude_gtids="00010203-0405-0607-0809-0a0b0c0d0e0f:1",
+    ) == [2]
     with pytest.raises(UsageError, match="names nothing that is in the log"):
         found(tmp_path, *insert(1, 1), database=["other"])
     assert found(tmp_path, *insert(1, 1), table="d.t") == [1]
@@ -233,7 +305,8 @@ def test_filters_from_python(tmp_path: Path) -> None:
 def test_mariadb_groups(tmp_path: Path) -> None:
     """Flag 1 of the GTID event marks a statement that is a group of its own."""
     content = log(
-        mariadb_gtid(1), MAP, rows(23, ints(1)), xid(), mariadb_gtid(2, 1), query(b"INSERT INTO t VALUES (2)"), mariadb_gtid(3), MAP,
+        mariadb_gtid(1), MAP, rows(23, ints(1)), xid(), mariadb_gtid(2, 1),
+        query(b"INSERT INTO t VALUES (2)"), mariadb_gtid(3), MAP,
         rows(23, ints(3)),
         version="10.11.6-MariaDB",
     )  # fmt: skip
@@ -258,8 +331,15 @@ def test_records_can_go_somewhere_else(tmp_path: Path) -> None:
     records: list[Any] = []
     events: list[Any] = []
     tables = applier.load_schema(INT_TABLE)
-    result = applier.replay([write(tmp_path, log(*insert(1, 1, 2)))], into=tables, on_rows=records.append, on_event=events.append)
+    result = applier.replay(
+        [write(tmp_path, log(*insert(1, 1, 2)))],
+        into=tables,
+        on_rows=records.append,
+        on_event=events.append,
+    )
     assert (result.events, [record.rows for record in records]) == ([], [2])
     assert [each.type for each in events] == [15, 33, 2, 19, 30, 16]
-    quiet = applier.replay([tmp_path / "binlog.000001"], into=applier.load_schema(INT_TABLE), keep_events=False)
+    quiet = applier.replay(
+        [tmp_path / "binlog.000001"], into=applier.load_schema(INT_TABLE), keep_events=False
+    )
     assert (quiet.events, quiet.counters["write"]) == ([], 2)

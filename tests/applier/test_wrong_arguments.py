@@ -1,4 +1,5 @@
-"""Wrong arguments from Python: one line that names the argument and what it should be, never a message of Python's own."""
+"""Wrong arguments from Python: one line that names the argument and what it should be, never a
+message of Python's own."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from applier.errors import BinlagError, InputError, UsageError
 DEMO = Path(__file__).parent.parent.parent / "demo"
 LOG, SCHEMA = DEMO / "binlog.000001", DEMO / "before.sql"
 ONE: dict[str, Any] = {
-    "transactions": 1, "repository": "TABLE", "sync": 1, "recovery": True, "auto_position": True, "workers": 0, "engine": "InnoDB",
+    "transactions": 1, "repository": "TABLE", "sync": 1, "recovery": True, "auto_position": True,
+    "workers": 0, "engine": "InnoDB",
     "kinds": ["process"], "jobs": 1,
 }  # fmt: skip
 FLEET = {"sources": [{"name": "a", "logs": str(LOG), "schema": str(SCHEMA)}]}
@@ -37,7 +39,8 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
     ("replay", {"row_search": ["INDEX_SCAN"]}, "row_search=", "a text"),
     ("replay", {"table": 5}, "table=5", "a text or a list of texts"),
     ("replay", {"table": [5]}, "table=[5]", "a text or a list of texts"),
-    ("replay", {"skip_errors": ["x"]}, "skip_errors=['x']", "a text, a whole number or a list of whole numbers"),
+    ("replay", {"skip_errors": ["x"]}, "skip_errors=['x']",
+     "a text, a whole number or a list of whole numbers"),
     ("replay", {"rewrite_db": {"a": 5}}, "rewrite_db=", "or a dictionary"),
     ("replay", {"include_gtids": ["a:1"]}, "include_gtids=", "a text"),
     ("replay", {"start_datetime": [1]}, "start_datetime=[1]", "a text, a number or a datetime"),
@@ -54,7 +57,8 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
     ("load_schema", {"password_file": 5}, "password_file=5", "a text or a path"),
     ("load_schema", {"note": 5}, "note=5", "a function"),
     ("load_schema", {"foo": 1}, "applier.load_schema has no 'foo'", "it has source"),
-    ("explain", {"row_images": ["x"]}, "row_images: 'x' is not known", "one of FULL, MINIMAL, NOBLOB"),
+    ("explain", {"row_images": ["x"]}, "row_images: 'x' is not known",
+     "one of FULL, MINIMAL, NOBLOB"),
     ("explain", {"row_counts": {"shop.parcel": 5}}, "row_counts=", "a text or a list of texts"),
     ("explain", {"start_position": 5}, "applier.explain has no 'start_position'", "it has schema"),
     ("forecast", {"workers": "many"}, "workers='many'", "a whole number"),
@@ -64,16 +68,21 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
     ("forecast", {"settings": ["cores"]}, "settings=['cores']", "a dictionary"),
     ("forecast", {"settings": {"iops": "x"}}, "--iops: 'x' is not a number", "as the server does"),
     ("forecast", {"settings": {"cores": [1]}}, "--cores: [1] is not a number", ""),
-    ("forecast", {"settings": {"log_replica_updates": 7}}, "--log-replica-updates: 7 is not True or False", ""),
+    ("forecast", {"settings": {"log_replica_updates": 7}},
+     "--log-replica-updates: 7 is not True or False", ""),
     ("forecast", {"what_ifs": "index"}, "what_ifs='index'", "a list of texts"),
-    ("forecast", {"placement": "new"}, "placement: 'new' is not known", "one of anywhere, oldest, newest"),
+    ("forecast", {"placement": "new"}, "placement: 'new' is not known",
+     "one of anywhere, oldest, newest"),
     ("fleet", {"jobs": 0}, "jobs: 0 is too small", "1 or more"),
     ("fleet", {"on_error": "stop"}, "on_error: 'stop' is not known", "one of skip, fail"),
     ("fleet", {"output": 5}, "output=5", "a text or a path"),
-    ("crash_points", {"workers": "many"}, "workers='many'", "a whole number or a list of whole numbers"),
+    ("crash_points", {"workers": "many"}, "workers='many'",
+     "a whole number or a list of whole numbers"),
     ("crash_points", {"recovery": "yes"}, "recovery='yes'", "True or False"),
-    ("crash_points", {"kinds": ["x"]}, "kinds: 'x' is not known", "one of process, os, full disk, I/O error"),
-    ("crash_points", {"coverage": "x"}, "coverage: 'x' is not known", "one of every, corners, edges"),
+    ("crash_points", {"kinds": ["x"]}, "kinds: 'x' is not known",
+     "one of process, os, full disk, I/O error"),
+    ("crash_points", {"coverage": "x"}, "coverage: 'x' is not known",
+     "one of every, corners, edges"),
     ("crash_points", {"engine": "Aria"}, "engine: 'Aria' is not known", "one of InnoDB, MyISAM"),
     ("crash_points", {"transactions": 0}, "transactions: 0 is too small", "1 or more"),
     ("crash_points", {"schema": SCHEMA}, "the generated log has tables of its own", "give the log"),
@@ -81,7 +90,9 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
 """Function, its wrong argument, what the message says, what the next step says."""
 
 
-@pytest.mark.parametrize(("name", "options", "says", "step"), WRONG, ids=lambda part: str(part)[:40])
+@pytest.mark.parametrize(
+    ("name", "options", "says", "step"), WRONG, ids=lambda part: str(part)[:40]
+)
 def test_a_wrong_option_is_named(name: str, options: dict[str, Any], says: str, step: str) -> None:
     function, arguments = CALLS[name]
     with pytest.raises(UsageError) as caught:
@@ -108,7 +119,9 @@ def test_a_name_that_no_file_can_have(name: str) -> None:
 
 def test_files_beside_the_first_have_names_too() -> None:
     for call in (
-        lambda: applier.fleet({"sources": [{"name": "a", "logs": str(LOG), "schema": str(SCHEMA)}]}, output="a\0b"),
+        lambda: applier.fleet(
+            {"sources": [{"name": "a", "logs": str(LOG), "schema": str(SCHEMA)}]}, output="a\0b"
+        ),
         lambda: applier.load_schema("mysql://root@127.0.0.1:1", password_file="a\0b"),
     ):
         with pytest.raises(InputError, match="the name of a file cannot hold a NUL byte"):
@@ -131,9 +144,16 @@ def test_what_fits_in_other_forms() -> None:
 
     tables = applier.load_schema(SCHEMA, table=texts("shop.parcel"))
     result = applier.replay(
-        (path for path in [LOG]), into=tables, start_position=np.int64(4), table={"shop.parcel"}, skip_errors={1032},  # type: ignore[arg-type]
-        start_datetime=datetime.date(2001, 1, 1), stop_datetime=datetime.datetime(2100, 1, 1, tzinfo=datetime.UTC),
+        (path for path in [LOG]),
+        into=tables,
+        start_position=np.int64(4),
+        table={"shop.parcel"},
+        skip_errors={1032},  # type: ignore[arg-type]
+        start_datetime=datetime.date(2001, 1, 1),
+        stop_datetime=datetime.datetime(2100, 1, 1, tzinfo=datetime.UTC),
         verify_checksum=np.True_,  # type: ignore[arg-type]
-    )  # fmt: skip
+    )
     assert result.transactions == 10
-    assert applier.forecast(LOG, SCHEMA, settings={"buffer_pool": "8G", "log_replica_updates": "ON"}, what_ifs=()).summary()
+    assert applier.forecast(
+        LOG, SCHEMA, settings={"buffer_pool": "8G", "log_replica_updates": "ON"}, what_ifs=()
+    ).summary()

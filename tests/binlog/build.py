@@ -9,10 +9,18 @@ from pathlib import Path
 MAGIC = b"\xfebin"
 POST_HEADERS = {
     "5.0.96": bytes.fromhex("380d0008001200040404041200004a00041a"),
-    "5.7.29": bytes.fromhex("380d0008001200040404041200005f00041a08000000080808020000000a0a0a2a2a00123400"),
-    "8.0.36": bytes.fromhex("000d0008000000000400040000006200041a08000000080808020000000a0a0a2a2a001234000a2800"),
-    "9.7.0": bytes.fromhex("000d0008000000000400040000006300041a08000000000000020000000a0a0a2a2a001234000a280000"),
-    "10.11.6-MariaDB": bytes.fromhex("380d000800120004040404120000e400041a08000000080808020000000a0a0a0000000000000a0a0a")
+    "5.7.29": bytes.fromhex(
+        "380d0008001200040404041200005f00041a08000000080808020000000a0a0a2a2a00123400"
+    ),
+    "8.0.36": bytes.fromhex(
+        "000d0008000000000400040000006200041a08000000080808020000000a0a0a2a2a001234000a2800"
+    ),
+    "9.7.0": bytes.fromhex(
+        "000d0008000000000400040000006300041a08000000000000020000000a0a0a2a2a001234000a280000"
+    ),
+    "10.11.6-MariaDB": bytes.fromhex(
+        "380d000800120004040404120000e400041a08000000080808020000000a0a0a0000000000000a0a0a"
+    )
     + bytes(118)
     + bytes.fromhex("00041304000d0808080a0a0a"),
 }
@@ -20,7 +28,14 @@ POST_HEADERS = {
 
 
 def event(
-    kind: int, body: bytes = b"", *, at: int = 0, timestamp: int = 1_700_000_000, server_id: int = 1, flags: int = 0, checksum: bool = True
+    kind: int,
+    body: bytes = b"",
+    *,
+    at: int = 0,
+    timestamp: int = 1_700_000_000,
+    server_id: int = 1,
+    flags: int = 0,
+    checksum: bool = True,
 ) -> bytes:
     """One event that starts at offset `at`."""
     length = 19 + len(body) + (4 if checksum else 0)
@@ -37,11 +52,13 @@ def format_description(
     server_id: int = 1,
     created: int = 1_700_000_000,
 ) -> bytes:
-    """FORMAT_DESCRIPTION. Its own checksum is there even when the log has none, except in logs from before 5.6.1. `created`: when the
-    server was started, 0 in a log that follows another one."""
+    """FORMAT_DESCRIPTION. Its own checksum is there even when the log has none, except in logs from
+    before 5.6.1. `created`: when the server was started, 0 in a log that follows another one."""
     body = struct.pack("<H50sIB", 4, version.encode(), created, 19) + POST_HEADERS[version]
     old = version.startswith("5.0")
-    raw = event(15, body if old else body + bytes([checksum]), at=at, checksum=not old, server_id=server_id)
+    raw = event(
+        15, body if old else body + bytes([checksum]), at=at, checksum=not old, server_id=server_id
+    )
     return raw[:17] + b"\x01\0" + raw[19:] if in_use else raw
 
 
@@ -54,9 +71,18 @@ def log(
 ) -> bytes:
     """A file of events (type, body[, flags]) behind a format description."""
     checksum = checksum and not version.startswith("5.0")
-    out = MAGIC + format_description(version, checksum=checksum, server_id=server_id, created=created)
+    out = MAGIC + format_description(
+        version, checksum=checksum, server_id=server_id, created=created
+    )
     for kind, body, *rest in events:
-        out += event(kind, body, at=len(out), flags=rest[0] if rest else 0, checksum=checksum, server_id=server_id)
+        out += event(
+            kind,
+            body,
+            at=len(out),
+            flags=rest[0] if rest else 0,
+            checksum=checksum,
+            server_id=server_id,
+        )
     return out
 
 
@@ -66,7 +92,9 @@ def write(folder: Path, content: bytes, name: str = "binlog.000001") -> Path:
     return path
 
 
-def query(sql: bytes, database: bytes = b"d", variables: bytes = b"", error: int = 0) -> tuple[int, bytes]:
+def query(
+    sql: bytes, database: bytes = b"d", variables: bytes = b"", error: int = 0
+) -> tuple[int, bytes]:
     head = struct.pack("<IIBHH", 7, 0, len(database), error, len(variables))
     return 2, head + variables + database + b"\0" + sql
 
@@ -79,16 +107,26 @@ UUID = bytes(range(16))
 UUID_TEXT = "00010203-0405-0607-0809-0a0b0c0d0e0f"
 
 
-def gtid(number: int, *, last: int = 0, sequence: int = 1, anonymous: bool = False, rest: bytes = b"") -> tuple[int, bytes]:
-    return (34 if anonymous else 33), struct.pack("<B16sqBqq", 1, UUID, number, 2, last, sequence) + rest
+def gtid(
+    number: int, *, last: int = 0, sequence: int = 1, anonymous: bool = False, rest: bytes = b""
+) -> tuple[int, bytes]:
+    return (34 if anonymous else 33), struct.pack(
+        "<B16sqBqq", 1, UUID, number, 2, last, sequence
+    ) + rest
 
 
-def mariadb_gtid(sequence: int, flags: int = 0, *, domain: int = 0, rest: bytes = b"") -> tuple[int, bytes]:
+def mariadb_gtid(
+    sequence: int, flags: int = 0, *, domain: int = 0, rest: bytes = b""
+) -> tuple[int, bytes]:
     return 162, (struct.pack("<QIB", sequence, domain, flags) + rest).ljust(19, b"\0")
 
 
 def table_map(
-    table_id: int = 1, database: bytes = b"d", table: bytes = b"t", types: bytes = b"\x03", metadata: bytes = b""
+    table_id: int = 1,
+    database: bytes = b"d",
+    table: bytes = b"t",
+    types: bytes = b"\x03",
+    metadata: bytes = b"",
 ) -> tuple[int, bytes]:
     """Columns are INT unless told otherwise."""
     return 19, (
@@ -107,7 +145,9 @@ def table_map(
     )
 
 
-def rows(kind: int, images: bytes, table_id: int = 1, width: int = 1, flags: int = 1) -> tuple[int, bytes]:
+def rows(
+    kind: int, images: bytes, table_id: int = 1, width: int = 1, flags: int = 1
+) -> tuple[int, bytes]:
     """Rows of all `width` columns; version 2 for types from 30 on."""
     bitmap = ((1 << width) - 1).to_bytes((width + 7) // 8, "little")
     bitmaps = bitmap * (2 if kind in (24, 31, 39) else 1)
@@ -130,13 +170,21 @@ def packed(value: int) -> bytes:
     return b"\xfe" + struct.pack("<Q", value)
 
 
-def payload(inner: bytes, *, size: int | None = None, data: bytes | None = None, compression: int = 0) -> tuple[int, bytes]:
+def payload(
+    inner: bytes, *, size: int | None = None, data: bytes | None = None, compression: int = 0
+) -> tuple[int, bytes]:
     """TRANSACTION_PAYLOAD of events without checksums; `size` and `data` may lie."""
     import zstandard
 
-    packed_data = data if data is not None else inner if compression == 255 else zstandard.compress(inner)
+    packed_data = (
+        data if data is not None else inner if compression == 255 else zstandard.compress(inner)
+    )
     fields = b""
-    for field, value in ((2, compression), (3, len(inner) if size is None else size), (1, len(packed_data))):
+    for field, value in (
+        (2, compression),
+        (3, len(inner) if size is None else size),
+        (1, len(packed_data)),
+    ):
         fields += packed(field) + packed(len(packed(value))) + packed(value)
     return 40, fields + b"\0" + packed_data
 

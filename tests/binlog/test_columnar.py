@@ -1,14 +1,11 @@
-"""Row changes as Arrow: the kernels against the row decoders, values known by hand, damaged input, the kernel cache."""
+"""Row changes as Arrow: the kernels against the row decoders, values known by hand, damaged
+input."""
 
 from __future__ import annotations
 
 import datetime
-import hashlib
-import os
 import random
 import struct
-import subprocess
-import sys
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,7 +14,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from applier.binlog.columnar import cache as kernel_cache
 from applier.binlog.columnar import read_batches
 from applier.errors import InputError
 from tests.binlog import build
@@ -28,7 +24,11 @@ CAPTURES = [log for log in shown_files() if log.exists()]
 
 
 @pytest.mark.parametrize("log", CAPTURES, ids=lambda path: f"{path.parent.name}-{path.name}")
-@pytest.mark.parametrize("options", [{}, {"chunk_bytes": 3000}, {"text": False, "threads": 1}], ids=["whole", "small chunks", "bytes"])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"chunk_bytes": 3000}, {"text": False, "threads": 1}],
+    ids=["whole", "small chunks", "bytes"],
+)
 def test_kernels_and_row_decoders_give_the_same_batches(log: Path, options: dict[str, Any]) -> None:
     expected, error = collect([log], compiled=False, text=options.get("text", True))
     found, own_error = collect([log], compiled=True, **options)
@@ -49,7 +49,8 @@ def test_all_files_of_a_capture_are_read_in_order(capture: Path) -> None:
 
 @st.composite
 def made_logs(draw: st.DrawFn) -> bytes:
-    """A log with one table of random columns and rows events of all kinds, some with partial images."""
+    """A log with one table of random columns and rows events of all kinds, some with partial
+    images."""
     specs = draw(st.lists(st.sampled_from(SPECS), min_size=1, max_size=12))
     events = [build.gtid(1), _table_map(draw, specs)]
     for _ in range(draw(st.integers(1, 4))):
@@ -58,18 +59,31 @@ def made_logs(draw: st.DrawFn) -> bytes:
         images = b""
         for _ in range(draw(st.integers(1, 4))):
             images += b"".join(_image(draw, specs, bitmap) for bitmap in bitmaps)
-        head = struct.pack("<IHH", 1, 0, 1) + (struct.pack("<H", 2) if kind >= 30 else b"") + bytes([len(specs)])
+        head = (
+            struct.pack("<IHH", 1, 0, 1)
+            + (struct.pack("<H", 2) if kind >= 30 else b"")
+            + bytes([len(specs)])
+        )
         size = (len(specs) + 7) // 8
-        events.append((kind, head + b"".join(bitmap.to_bytes(size, "little") for bitmap in bitmaps) + images))
+        events.append(
+            (kind, head + b"".join(bitmap.to_bytes(size, "little") for bitmap in bitmaps) + images)
+        )
     return build.log(*events)
 
 
 def _table_map(draw: st.DrawFn, specs: list[Spec]) -> tuple[int, bytes]:
-    kind, body = build.table_map(types=bytes(spec.type_code for spec in specs), metadata=b"".join(spec.metadata for spec in specs))
+    kind, body = build.table_map(
+        types=bytes(spec.type_code for spec in specs),
+        metadata=b"".join(spec.metadata for spec in specs),
+    )
     numeric = sum(spec.type_code in (1, 2, 3, 8, 9, 13, 4, 5, 246) for spec in specs)
     signs = draw(st.binary(min_size=(numeric + 7) // 8, max_size=(numeric + 7) // 8))
     body += bytes([1, len(signs)]) + signs
-    collations = b"".join(draw(st.sampled_from([b"\x2d", b"\x3f", b"\x08", b"\x0b"])) for spec in specs if spec.character)
+    collations = b"".join(
+        draw(st.sampled_from([b"\x2d", b"\x3f", b"\x08", b"\x0b"]))
+        for spec in specs
+        if spec.character
+    )
     body += bytes([3, len(collations)]) + collations
     enums = sum(spec.type_code == 254 and spec.metadata[0] == 247 for spec in specs)
     if enums and draw(st.booleans()):
@@ -90,7 +104,11 @@ def _image(draw: st.DrawFn, specs: list[Spec], bitmap: int) -> bytes:
     return nulls.to_bytes((len(present) + 7) // 8, "little") + values
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
 @given(content=made_logs())
 def test_any_image_is_decoded_alike(content: bytes, tmp_path: Path) -> None:
     log = build.write(tmp_path, content)
@@ -103,7 +121,9 @@ def test_any_image_is_decoded_alike(content: bytes, tmp_path: Path) -> None:
 # Values known by hand
 
 
-def one_value(tmp_path: Path, spec: tuple[int, bytes], value: bytes, *, compiled: bool, optional: bytes = b"") -> dict[str, Any]:
+def one_value(
+    tmp_path: Path, spec: tuple[int, bytes], value: bytes, *, compiled: bool, optional: bytes = b""
+) -> dict[str, Any]:
     kind, body = build.table_map(types=bytes([spec[0]]), metadata=spec[1])
     log = build.write(tmp_path, build.log((kind, body + optional), build.rows(30, b"\0" + value)))
     (batch,) = read_batches([log], compiled=compiled)
@@ -124,22 +144,39 @@ VALUES: list[tuple[str, tuple[int, bytes], bytes, bytes, Any]] = [
     ("year zero", (13, b""), b"\x00", b"", 0),
     ("decimal", (246, b"\x04\x02"), b"\x7f\xfe", b"", Decimal("0.01") * -1),
     ("decimal of 65 digits", (246, b"\x41\x1e"), NINES, b"", Decimal("9" * 35 + "." + "9" * 30)),
-    ("negative", (246, b"\x41\x1e"), bytes(byte ^ 0xFF for byte in NINES), b"", Decimal("-" + "9" * 35 + "." + "9" * 30)),
-    ("date", (10, b""), (2024 << 9 | 2 << 5 | 29).to_bytes(3, "little"), b"", datetime.date(2024, 2, 29)),
-    ("datetime", (18, b"\x02"), bytes.fromhex("99b2bac8b8") + b"\x32", b"", datetime.datetime(2024, 2, 29, 12, 34, 56, 500_000)),
-    ("time", (19, b"\x00"), bytes.fromhex("7fef58"), b"", -datetime.timedelta(hours=1, minutes=2, seconds=40)),
-    ("time fraction", (19, b"\x02"), bytes.fromhex("7fffff") + b"\xff", b"", -datetime.timedelta(milliseconds=10)),
-    ("timestamp", (17, b"\x00"), struct.pack(">I", 86400), b"", datetime.datetime(1970, 1, 2, tzinfo=datetime.UTC)),
+    ("negative", (246, b"\x41\x1e"), bytes(byte ^ 0xFF for byte in NINES), b"",
+     Decimal("-" + "9" * 35 + "." + "9" * 30)),
+    ("date", (10, b""), (2024 << 9 | 2 << 5 | 29).to_bytes(3, "little"), b"",
+     datetime.date(2024, 2, 29)),
+    ("datetime", (18, b"\x02"), bytes.fromhex("99b2bac8b8") + b"\x32", b"",
+     datetime.datetime(2024, 2, 29, 12, 34, 56, 500_000)),
+    ("time", (19, b"\x00"), bytes.fromhex("7fef58"), b"",
+     -datetime.timedelta(hours=1, minutes=2, seconds=40)),
+    ("time fraction", (19, b"\x02"), bytes.fromhex("7fffff") + b"\xff", b"",
+     -datetime.timedelta(milliseconds=10)),
+    ("timestamp", (17, b"\x00"), struct.pack(">I", 86400), b"",
+     datetime.datetime(1970, 1, 2, tzinfo=datetime.UTC)),
     ("enum", (254, b"\xf7\x01"), b"\x02", b"\x06\x06\x02\x01a\x02bc", b"bc"),
     ("set", (254, b"\xf8\x03"), b"\x01\x00\x80", b"", 0x800001),
     ("varchar utf8mb4", (15, b"\x50\x00"), b"\x03\xe2\x82\xac", b"\x03\x01\x2d", "€"),
     ("varchar latin1", (15, b"\x50\x00"), b"\x01\x80", b"\x03\x01\x08", b"\x80"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("compiled", [True, False], ids=["kernels", "plain"])
-@pytest.mark.parametrize(("spec", "value", "optional", "expected"), [case[1:] for case in VALUES], ids=[case[0] for case in VALUES])
-def test_a_value(tmp_path: Path, spec: tuple[int, bytes], value: bytes, optional: bytes, expected: Any, compiled: bool) -> None:
+@pytest.mark.parametrize(
+    ("spec", "value", "optional", "expected"),
+    [case[1:] for case in VALUES],
+    ids=[case[0] for case in VALUES],
+)
+def test_a_value(
+    tmp_path: Path,
+    spec: tuple[int, bytes],
+    value: bytes,
+    optional: bytes,
+    expected: Any,
+    compiled: bool,
+) -> None:
     row = one_value(tmp_path, spec, value, compiled=compiled, optional=optional)
     assert row["@1"] == expected
     assert row["binlog_raw"] is None
@@ -147,19 +184,28 @@ def test_a_value(tmp_path: Path, spec: tuple[int, bytes], value: bytes, optional
 
 RAW: list[tuple[str, tuple[int, bytes], bytes, bytes, bytes]] = [
     ("zero date", (10, b""), b"\0\0\0", b"", b"\0\0\0"),
-    ("30 February", (10, b""), (2024 << 9 | 2 << 5 | 30).to_bytes(3, "little"), b"", (2024 << 9 | 2 << 5 | 30).to_bytes(3, "little")),
+    ("30 February", (10, b""), (2024 << 9 | 2 << 5 | 30).to_bytes(3, "little"), b"",
+     (2024 << 9 | 2 << 5 | 30).to_bytes(3, "little")),
     ("zero datetime", (18, b"\x00"), bytes.fromhex("8000000000"), b"", bytes.fromhex("8000000000")),
     ("zero timestamp", (17, b"\x03"), bytes(6), b"", bytes(6)),
     ("not UTF-8", (15, b"\x50\x00"), b"\x02a\xff", b"\x03\x01\x2d", b"a\xff"),
-    ("decimal with a group of 10^9", (246, b"\x09\x00"), bytes.fromhex("bb9aca00"), b"", bytes.fromhex("bb9aca00")),
+    ("decimal with a group of 10^9", (246, b"\x09\x00"), bytes.fromhex("bb9aca00"), b"",
+     bytes.fromhex("bb9aca00")),
     ("enum beyond its labels", (254, b"\xf7\x01"), b"\x03", b"\x06\x06\x02\x01a\x02bc", b"\x03"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("compiled", [True, False], ids=["kernels", "plain"])
-@pytest.mark.parametrize(("spec", "value", "optional", "kept"), [case[1:] for case in RAW], ids=[case[0] for case in RAW])
+@pytest.mark.parametrize(
+    ("spec", "value", "optional", "kept"), [case[1:] for case in RAW], ids=[case[0] for case in RAW]
+)
 def test_what_arrow_cannot_hold_is_kept_beside(
-    tmp_path: Path, spec: tuple[int, bytes], value: bytes, optional: bytes, kept: bytes, compiled: bool
+    tmp_path: Path,
+    spec: tuple[int, bytes],
+    value: bytes,
+    optional: bytes,
+    kept: bytes,
+    compiled: bool,
 ) -> None:
     row = one_value(tmp_path, spec, value, compiled=compiled, optional=optional)
     assert row["@1"] is None
@@ -210,33 +256,48 @@ def test_a_json_diff_is_marked(tmp_path: Path, compiled: bool) -> None:
 @pytest.mark.parametrize("compiled", [True, False], ids=["kernels", "plain"])
 def test_an_image_without_columns_is_one_row(tmp_path: Path, compiled: bool) -> None:
     event = (30, struct.pack("<IHHH", 1, 0, 1, 2) + b"\x01\x00")
-    (batch,) = read_batches([build.write(tmp_path, build.log(build.table_map(), event))], compiled=compiled)
+    (batch,) = read_batches(
+        [build.write(tmp_path, build.log(build.table_map(), event))], compiled=compiled
+    )
     assert batch.data["@1"].to_pylist() == [None]
 
 
 @pytest.mark.parametrize("compiled", [True, False], ids=["kernels", "plain"])
 def test_compressed_events(tmp_path: Path, compiled: bool) -> None:
-    inner = b"".join(build.event(*item, checksum=False) for item in (build.table_map(), build.rows(30, build.int_image(5) * 3)))
+    inner = b"".join(
+        build.event(*item, checksum=False)
+        for item in (build.table_map(), build.rows(30, build.int_image(5) * 3))
+    )
     payload = build.write(tmp_path, build.log(build.gtid(1), build.payload(inner)))
     (batch,) = read_batches([payload], compiled=compiled)
     assert batch.data["@1"].to_pylist() == [5, 5, 5]
     assert batch.data["binlog_event"].to_pylist() == [4] * 3
     assert payload.read_bytes()[batch.data["binlog_position"][0].as_py() + 4] == 40
     kind, body = build.rows(23, b"")
-    mariadb = build.log(build.table_map(), (166, body + build.compressed(build.int_image(6))), version="10.11.6-MariaDB")
+    mariadb = build.log(
+        build.table_map(),
+        (166, body + build.compressed(build.int_image(6))),
+        version="10.11.6-MariaDB",
+    )
     (batch,) = read_batches([build.write(tmp_path, mariadb)], compiled=compiled)
     assert (kind, batch.data["@1"].to_pylist()) == (23, [6])
 
 
 def test_a_payload_larger_than_a_chunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is unpacked piece by piece, events longer than a piece included, and becomes several chunks."""
+    """It is unpacked piece by piece, events longer than a piece included, and becomes several
+    chunks."""
     from applier.binlog.columnar import scanner
 
     monkeypatch.setattr(scanner, "PIECE_BYTES", 50)
     monkeypatch.setattr(scanner, "REFS_PER_CHUNK", 3)
-    events = [build.table_map()] + [build.rows(30, build.int_image(number) * number) for number in range(1, 40)]
+    events = [build.table_map()] + [
+        build.rows(30, build.int_image(number) * number) for number in range(1, 40)
+    ]
     inner = b"".join(build.event(*item, checksum=False) for item in events)
-    log = build.write(tmp_path, build.log(build.payload(inner), build.table_map(), build.rows(30, build.int_image(7))))
+    log = build.write(
+        tmp_path,
+        build.log(build.payload(inner), build.table_map(), build.rows(30, build.int_image(7))),
+    )
     expected, _ = collect([log], compiled=False)
     found, error = collect([log], compiled=True, chunk_bytes=200)
     assert error is None
@@ -246,7 +307,9 @@ def test_a_payload_larger_than_a_chunk(tmp_path: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("claimed", [10, 100_000], ids=["more than it claims", "less"])
 def test_a_payload_of_another_size_than_it_claims(tmp_path: Path, claimed: int) -> None:
-    inner = build.event(*build.table_map(), checksum=False) + build.event(*build.rows(30, build.int_image(5)), checksum=False)
+    inner = build.event(*build.table_map(), checksum=False) + build.event(
+        *build.rows(30, build.int_image(5)), checksum=False
+    )
     log = build.write(tmp_path, build.log(build.payload(inner, size=claimed)))
     with pytest.raises(InputError, match="claims"):
         list(read_batches([log], compiled=True))
@@ -296,7 +359,9 @@ def damaged(content: bytes, seed: int) -> bytes:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_damage_is_an_error_or_is_read_alike(seed: int, tmp_path: Path) -> None:
-    sources = [log for capture in captures() for log in logs(capture) if log.stat().st_size < 60_000]
+    sources = [
+        log for capture in captures() for log in logs(capture) if log.stat().st_size < 60_000
+    ]
     log = build.write(tmp_path, damaged(random.Random(seed).choice(sources).read_bytes(), seed))
     expected, error = collect([log], compiled=False, verify_checksum=False)
     found, own_error = collect([log], compiled=True, verify_checksum=False)
@@ -307,13 +372,21 @@ def test_damage_is_an_error_or_is_read_alike(seed: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("compiled", [True, False], ids=["kernels", "plain"])
-def test_an_error_names_its_place_and_comes_after_the_good_rows(tmp_path: Path, compiled: bool) -> None:
+def test_an_error_names_its_place_and_comes_after_the_good_rows(
+    tmp_path: Path, compiled: bool
+) -> None:
     good = build.log(build.table_map(), build.rows(30, build.int_image(1)))
     log = build.write(tmp_path, good + build.event(30, build.rows(30, b"\0\1\2")[1], at=len(good)))
     with pytest.raises(InputError) as caught:
         list(read_batches([log], compiled=compiled))
-    assert (caught.value.file, caught.value.position, caught.value.table) == ("binlog.000001", len(good), "d.t")
-    log.write_bytes(good + build.event(30, build.rows(30, build.int_image(1), table_id=9)[1], at=len(good)))
+    assert (caught.value.file, caught.value.position, caught.value.table) == (
+        "binlog.000001",
+        len(good),
+        "d.t",
+    )
+    log.write_bytes(
+        good + build.event(30, build.rows(30, build.int_image(1), table_id=9)[1], at=len(good))
+    )
     found, error = collect([log], compiled=compiled)
     assert error is not None and "table map" in error.message and error.position == len(good)
     assert [table.num_rows for table in found.values()] == [1]
@@ -332,50 +405,15 @@ def test_checksums_are_verified(tmp_path: Path, compiled: bool) -> None:
 # The kernel cache
 
 
-def run(code: str, **environment: str) -> str:
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, **environment})
-    return done.stdout.strip()
-
-
-def test_a_small_log_loads_no_compiler(tmp_path: Path) -> None:
-    log = build.write(tmp_path, build.log(build.table_map(), build.rows(30, build.int_image(1))))
-    code = (
-        "import sys; from applier.binlog.columnar import read_batches;"
-        f"print(sum(b.data.num_rows for b in read_batches([{str(log)!r}])), 'numba' in sys.modules, 'llvmlite' in sys.modules)"
-    )
-    assert run(code) == "1 False False"
-
-
-def test_kernels_work_where_no_cache_can_be_written(tmp_path: Path) -> None:
-    log = build.write(tmp_path, build.log(build.table_map(), build.rows(30, build.int_image(1))))
-    code = (
-        "from applier.binlog.columnar import read_batches; from applier.binlog.columnar.cache import load_kernel;"
-        f"print(sum(b.data.num_rows for b in read_batches([{str(log)!r}], compiled=True)), load_kernel('scan').origin)"
-    )
-    assert run(code, NUMBA_CACHE_DIR=str(log / "below a file")) == "1 compiled, not cached"
-
-
-def test_cached_kernels_need_no_numba() -> None:
-    kernel_cache.load_kernel("scan")
-    code = "import sys; from applier.binlog.columnar.cache import load_kernel; print(load_kernel('scan').origin, 'numba' in sys.modules)"
-    if kernel_cache.cached_file("scan") is None:
-        pytest.skip("no cache can be written here")
-    assert run(code) == "cache False"
-
-
-def test_a_damaged_cache_is_not_used(tmp_path: Path) -> None:
-    body = b"symbol\ncode\n"
-    path = tmp_path / "scan.bin"
-    path.write_bytes(hashlib.sha256(body).digest() + body)
-    assert kernel_cache._read(path) == ("symbol", b"code\n")
-    path.write_bytes(path.read_bytes()[:-1])
-    assert kernel_cache._read(path) is None
-
-
 @pytest.mark.parametrize("kind", [34, 33, 15, 4, 3, 35])
-def test_what_cannot_stand_inside_compressed_content_is_refused_by_both(kind: int, tmp_path: Path) -> None:
+def test_what_cannot_stand_inside_compressed_content_is_refused_by_both(
+    kind: int, tmp_path: Path
+) -> None:
     """A GTID event inside a payload was passed over by the kernels and refused by Python."""
-    inner = b"".join(build.event(*event, checksum=False) for event in (build.query(b"BEGIN"), (kind, bytes(60)), build.xid()))
+    inner = b"".join(
+        build.event(*event, checksum=False)
+        for event in (build.query(b"BEGIN"), (kind, bytes(60)), build.xid())
+    )
     path = build.write(tmp_path, build.log(build.gtid(1), build.payload(inner)))
     _, error = collect([path], compiled=False)
     _, own_error = collect([path], compiled=True)
@@ -386,11 +424,21 @@ def test_what_cannot_stand_inside_compressed_content_is_refused_by_both(kind: in
 
 @pytest.mark.parametrize("kind", [30, 31, 32, 23, 24, 25])
 @pytest.mark.parametrize("compiled", [True, False])
-def test_rows_without_columns_that_have_bytes_all_the_same(kind: int, compiled: bool, tmp_path: Path) -> None:
-    """No image takes any of them: the kernel once made rows of nothing until the memory was used up."""
+def test_rows_without_columns_that_have_bytes_all_the_same(
+    kind: int, compiled: bool, tmp_path: Path
+) -> None:
+    """No image takes any of them: the kernel once made rows of nothing until the memory was used
+    up."""
     bitmaps = b"\0" * (2 if kind in (31, 24) else 1)
-    head = struct.pack("<IHH", 1, 0, 1) + (struct.pack("<H", 2) if kind >= 30 else b"") + b"\x01" + bitmaps
-    path = build.write(tmp_path, build.log(build.gtid(1), build.table_map(), (kind, head + b"\0\x80\1\1")))
+    head = (
+        struct.pack("<IHH", 1, 0, 1)
+        + (struct.pack("<H", 2) if kind >= 30 else b"")
+        + b"\x01"
+        + bitmaps
+    )
+    path = build.write(
+        tmp_path, build.log(build.gtid(1), build.table_map(), (kind, head + b"\0\x80\1\1"))
+    )
     batches, error = collect([path], compiled=compiled)
     assert error is not None
     assert "runs past the end" in error.message
@@ -399,26 +447,25 @@ def test_rows_without_columns_that_have_bytes_all_the_same(kind: int, compiled: 
 
 @pytest.mark.parametrize(
     ("type_code", "metadata"),
-    [(246, b"\0\0"), (246, b"\x42\0"), (246, b"\x05\x06"), (16, b"\0\0"), (16, b"\0\x09"), (16, b"\x09\x01")],
+    [
+        (246, b"\0\0"),
+        (246, b"\x42\0"),
+        (246, b"\x05\x06"),
+        (16, b"\0\0"),
+        (16, b"\0\x09"),
+        (16, b"\x09\x01"),
+    ],
 )
 @pytest.mark.parametrize("compiled", [True, False])
-def test_sizes_that_no_type_has(type_code: int, metadata: bytes, compiled: bool, tmp_path: Path) -> None:
+def test_sizes_that_no_type_has(
+    type_code: int, metadata: bytes, compiled: bool, tmp_path: Path
+) -> None:
     """A DECIMAL without digits has no first byte to look at; a BIT has at most 64 bits."""
     made = build.table_map(types=bytes([type_code]), metadata=metadata)
-    batches, error = collect([build.write(tmp_path, build.log(build.gtid(1), made, build.rows(30, bytes(300))))], compiled=compiled)
+    batches, error = collect(
+        [build.write(tmp_path, build.log(build.gtid(1), made, build.rows(30, bytes(300))))],
+        compiled=compiled,
+    )
     assert error is not None
     assert error.position is not None
     assert not batches
-
-
-def test_pandas_is_not_imported(tmp_path: Path) -> None:
-    """Where it is installed it would be most of the start: pyarrow imports it to look at a list."""
-    from tests.binlog.build import gtid, int_image, log, query, rows, table_map, write, xid
-
-    path = write(tmp_path, log(gtid(1), query(b"BEGIN"), table_map(), rows(30, int_image(5)), xid()))
-    code = f"""
-import sys
-from applier.binlog.columnar import read_batches
-print(sum(batch.data.num_rows for batch in read_batches([{str(path)!r}], compiled=True, threads=1)), 'pandas' in sys.modules)"""
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.split() == ["1", "False"]

@@ -32,7 +32,11 @@ def test_files_hold_what_the_batches_hold(capture: Path, file_format: str, tmp_p
     for item in written:
         table = read(item.path)
         assert table.num_rows == item.rows
-        batches = [rows for (_, name, _), rows in expected.items() if name == f"{item.database}.{item.table}"]
+        batches = [
+            rows
+            for (_, name, _), rows in expected.items()
+            if name == f"{item.database}.{item.table}"
+        ]
         alike = [rows for rows in batches if rows.schema.names == table.schema.names[1:]]
         for column in table.schema.names[8:-1]:
             values = [value for rows in alike for value in plain(rows[column])]
@@ -41,7 +45,10 @@ def test_files_hold_what_the_batches_hold(capture: Path, file_format: str, tmp_p
 
 
 def test_a_changed_table_has_a_second_file(tmp_path: Path) -> None:
-    changed = [build.table_map(2, types=b"\x03\x03"), build.rows(30, build.int_image(2) + b"\x03\0\0\0", 2, width=2)]
+    changed = [
+        build.table_map(2, types=b"\x03\x03"),
+        build.rows(30, build.int_image(2) + b"\x03\0\0\0", 2, width=2),
+    ]
     events = [build.table_map(1), build.rows(30, build.int_image(1)), *changed]
     log = build.write(tmp_path, build.log(*events))
     written = export([log], tmp_path / "out")
@@ -50,7 +57,9 @@ def test_a_changed_table_has_a_second_file(tmp_path: Path) -> None:
 
 
 def test_damage_leaves_what_stands_before_it(tmp_path: Path) -> None:
-    log = build.write(tmp_path, build.log(build.table_map(), build.rows(30, build.int_image(1))) + b"\0" * 30)
+    log = build.write(
+        tmp_path, build.log(build.table_map(), build.rows(30, build.int_image(1))) + b"\0" * 30
+    )
     with pytest.raises(InputError):
         export([log], tmp_path / "out")
     assert read(tmp_path / "out" / "d.t.parquet")["@1"].to_pylist() == [1]

@@ -1,7 +1,8 @@
 """Every value of every row image against what `mysqlbinlog -vv` printed for the same log.
 
-mysqlbinlog's own forms: integers without a sign rule, TIMESTAMP as seconds, DATE with colons, ENUM by number, SET and BIT as
-bits, strings byte by byte with control characters escaped, VECTOR to six digits. They are brought to the stored value's side.
+mysqlbinlog's own forms: integers without a sign rule, TIMESTAMP as seconds, DATE with colons, ENUM
+by number, SET and BIT as bits, strings byte by byte with control characters escaped, VECTOR to six
+digits. They are brought to the stored value's side.
 """
 
 from __future__ import annotations
@@ -26,11 +27,16 @@ from applier.binlog.table_map import SourceColumn, TableMap, read_table_map
 from tests.captures_support import captures, logs
 
 VALUE = re.compile(rb"###   @(\d+)=(.*)", re.DOTALL)
-COMMENT = re.compile(rb"(.*?) +/\* [A-Z0-9/ ]+(?:\([^)]*\))?(?: bytes\))? meta=\d+ nullable=\d is_null=\d \*/$", re.DOTALL)
+COMMENT = re.compile(
+    rb"(.*?) +/\* [A-Z0-9/ ]+(?:\([^)]*\))?(?: bytes\))? meta=\d+ nullable=\d is_null=\d \*/$",
+    re.DOTALL,
+)
 START = re.compile(rb"### (INSERT INTO|UPDATE|DELETE FROM) ")
 GIVES_UP = b"!! Don't know how to handle column type="
 """mysqlbinlog of MySQL says this of GEOMETRY and prints no more of the event."""
-STRINGS = frozenset({wire.STRING, wire.VARCHAR, wire.VAR_STRING, wire.BLOB, wire.GEOMETRY, wire.JSON})
+STRINGS = frozenset(
+    {wire.STRING, wire.VARCHAR, wire.VAR_STRING, wire.BLOB, wire.GEOMETRY, wire.JSON}
+)
 INTEGER_BITS = {wire.TINY: 8, wire.SHORT: 16, wire.INT24: 24, wire.LONG: 32, wire.LONGLONG: 64}
 NAMED_ESCAPES = {8: b"\\b", 9: b"\\t", 10: b"\\n", 12: b"\\f", 13: b"\\r", 39: b"\\'", 92: b"\\\\"}
 
@@ -53,7 +59,9 @@ def printed_images(log: Path) -> Iterator[Image]:
         yield image
 
 
-def stored_images(event: Event, rows: RowsHead, table_map: TableMap) -> Iterator[tuple[tuple[int, ...], tuple[Any, ...]]]:
+def stored_images(
+    event: Event, rows: RowsHead, table_map: TableMap
+) -> Iterator[tuple[tuple[int, ...], tuple[Any, ...]]]:
     """(columns, values as they stand in the event) of each image; not for partial updates."""
     _, first, second = rows.columns()
     readers = [
@@ -72,10 +80,15 @@ def plain_wire(column: SourceColumn) -> wire.Wire:
 
 
 def escaped(data: bytes, *, named: bool) -> bytes:
-    """`my_b_write_quoted` (sql/log_event.cc); MySQL's has names for some and also escapes quotes and backslashes."""
+    """`my_b_write_quoted` (sql/log_event.cc); MySQL's has names for some and also escapes quotes
+    and backslashes."""
     return (
         b"'"
-        + b"".join((NAMED_ESCAPES.get(byte) if named else None) or (bytes([byte]) if byte > 31 else b"\\x%02x" % byte) for byte in data)
+        + b"".join(
+            (NAMED_ESCAPES.get(byte) if named else None)
+            or (bytes([byte]) if byte > 31 else b"\\x%02x" % byte)
+            for byte in data
+        )
         + b"'"
     )
 
@@ -89,25 +102,37 @@ def bits(text: bytes) -> str:
 
 
 def agrees(column: SourceColumn, stored: Any, shown: Any, text: bytes, *, named: bool) -> bool:
-    """Whether a value and its line say the same. `stored` as in the event, `shown` as --rows shows it."""
+    """Whether a value and its line say the same. `stored` as in the event, `shown` as --rows shows
+    it."""
     kind = column.real_type
     if stored is None or text == b"NULL":
         return stored is None and shown is None and text == b"NULL"
     if kind in INTEGER_BITS:
-        return (number(text) - shown) % (1 << INTEGER_BITS[kind]) == 0 and number(text) in (stored, stored % (1 << INTEGER_BITS[kind]))
+        return (number(text) - shown) % (1 << INTEGER_BITS[kind]) == 0 and number(text) in (
+            stored,
+            stored % (1 << INTEGER_BITS[kind]),
+        )
     if kind in (wire.FLOAT, wire.DOUBLE):
         value = struct.unpack("<f" if kind == wire.FLOAT else "<d", stored)[0]
-        close = float(text) == shown == value if kind == wire.DOUBLE else abs(float(text) - value) <= abs(value) * 1e-5
+        close = (
+            float(text) == shown == value
+            if kind == wire.DOUBLE
+            else abs(float(text) - value) <= abs(value) * 1e-5
+        )
         return close and struct.pack("<f" if kind == wire.FLOAT else "<d", shown) == stored
     if kind == wire.JSON:
-        plain = json.loads(shown) if shown.startswith('"') else shown  # a document that is only a string is printed without quotes
+        # a document that is only a string is printed without quotes
+        plain = json.loads(shown) if shown.startswith('"') else shown
         return escaped(plain.encode("utf-8", "surrogateescape"), named=named) == text
     if kind in STRINGS:
         return escaped(stored, named=named) == text
     if kind == wire.BIT:
         return int(bits(text), 2) == stored == shown
     if kind == wire.SET:
-        return int.from_bytes(int(bits(text), 2).to_bytes(len(bits(text)) // 8, "big"), "little") == stored
+        return (
+            int.from_bytes(int(bits(text), 2).to_bytes(len(bits(text)) // 8, "big"), "little")
+            == stored
+        )
     if kind == wire.ENUM:
         return number(text) == stored
     if kind == wire.YEAR:
@@ -116,7 +141,9 @@ def agrees(column: SourceColumn, stored: Any, shown: Any, text: bytes, *, named:
         return timestamp(stored, column.metadata, text)
     if kind == wire.VECTOR:
         floats = [f"{value:.5e}" for value in struct.unpack(f"<{len(stored) // 4}f", stored)]
-        return "[" + ",".join(floats) + "]" == text.decode() and shown == "0x" + stored.hex().upper()
+        return (
+            "[" + ",".join(floats) + "]" == text.decode() and shown == "0x" + stored.hex().upper()
+        )
     if kind == wire.DATE:
         return shown.replace("-", ":") == text.decode()[1:-1]
     if kind in (wire.TIME2, wire.DATETIME2):
@@ -127,17 +154,20 @@ def agrees(column: SourceColumn, stored: Any, shown: Any, text: bytes, *, named:
 def timestamp(stored: bytes, digits: int, text: bytes) -> bool:
     seconds, _, fraction = text.decode().partition(".")
     width = (digits + 1) // 2 * 2
-    return int.from_bytes(stored[:4], "big") == int(seconds) and int.from_bytes(stored[4:], "big") == int(
-        (fraction or "0").ljust(width, "0")
-    )
+    return int.from_bytes(stored[:4], "big") == int(seconds) and int.from_bytes(
+        stored[4:], "big"
+    ) == int((fraction or "0").ljust(width, "0"))
 
 
 def gives_up(text: Image) -> bool:
     return any(line.startswith(GIVES_UP) for line in text.values())
 
 
-def compare_partial(table_map: TableMap, shown: list[dict[str, Any]], printed: Iterator[Image]) -> int:
-    """Partial updates: which columns each image holds, and where a JSON column holds changes. Returns the number of images."""
+def compare_partial(
+    table_map: TableMap, shown: list[dict[str, Any]], printed: Iterator[Image]
+) -> int:
+    """Partial updates: which columns each image holds, and where a JSON column holds changes.
+    Returns the number of images."""
     names = [column.name or f"@{at + 1}" for at, column in enumerate(table_map.columns)]
     for number_of_images, image in enumerate(shown):
         text = next(printed)
@@ -151,7 +181,11 @@ def compare_partial(table_map: TableMap, shown: list[dict[str, Any]], printed: I
     return len(shown)
 
 
-@pytest.mark.parametrize("log", [log for capture in captures() for log in logs(capture)], ids=lambda path: f"{path.parts[-2]}/{path.name}")
+@pytest.mark.parametrize(
+    "log",
+    [log for capture in captures() for log in logs(capture)],
+    ids=lambda path: f"{path.parts[-2]}/{path.name}",
+)
 def test_values_are_those_that_mysqlbinlog_prints(log: Path) -> None:
     printed, reader, maps, values, count = printed_images(log), LogReader([log]), {}, RowValues(), 0
     for event in reader:
@@ -164,11 +198,18 @@ def test_values_are_those_that_mysqlbinlog_prints(log: Path) -> None:
             continue
         rows = read_rows(event, reader.format)
         table_map = maps[rows.table_id]
-        shown = [image for pair in values.rows(event, rows, table_map) for image in pair if image is not None]
+        shown = [
+            image
+            for pair in values.rows(event, rows, table_map)
+            for image in pair
+            if image is not None
+        ]
         if rows.partial:
             count += compare_partial(table_map, shown, printed)
             continue
-        for (places, image), values_shown in zip(stored_images(event, rows, table_map), shown, strict=True):
+        for (places, image), values_shown in zip(
+            stored_images(event, rows, table_map), shown, strict=True
+        ):
             text = next(printed)
             gave_up = gives_up(text)
             assert [at - 1 for at in sorted(text)] == list(places[: len(text) if gave_up else None])
@@ -176,7 +217,14 @@ def test_values_are_those_that_mysqlbinlog_prints(log: Path) -> None:
                 if gave_up and text[at + 1].startswith(GIVES_UP):
                     break
                 column = table_map.columns[at]
-                assert agrees(column, stored, value, text[at + 1], named=named), (event, at, column, stored, value, text[at + 1])
+                assert agrees(column, stored, value, text[at + 1], named=named), (
+                    event,
+                    at,
+                    column,
+                    stored,
+                    value,
+                    text[at + 1],
+                )
             count += 1
             if gave_up:
                 break

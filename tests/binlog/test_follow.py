@@ -46,7 +46,9 @@ def test_all_events_come_in_order_however_they_are_cut(tmp_path: Path) -> None:
     growing, ended = Growing(tmp_path), threading.Event()
     followed = IndexedLogs(tmp_path, follow=True, stopped=ended.is_set)
     found: list[tuple[str, int, int]] = []
-    reader = threading.Thread(target=lambda: found.extend((e.file, e.position, e.type) for e in LogFollower(followed)))
+    reader = threading.Thread(
+        target=lambda: found.extend((e.file, e.position, e.type) for e in LogFollower(followed))
+    )
     reader.start()
     try:
         for path in logs(CAPTURE):
@@ -73,7 +75,8 @@ def test_a_file_is_not_over_before_the_index_names_the_next(tmp_path: Path) -> N
     steps = []
 
     def more() -> None:
-        """Called where the reader would wait: the rest of the event, then the next file, then the end."""
+        """Called where the reader would wait: the rest of the event, then the next file, then the
+        end."""
         steps.append(len(steps))
         if len(steps) == 1:
             growing.add(first.name, content[-30:])
@@ -88,7 +91,9 @@ def test_a_file_is_not_over_before_the_index_names_the_next(tmp_path: Path) -> N
     assert steps == [0, 1, 2]
 
 
-def test_a_start_far_behind_the_first_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_start_far_behind_the_first_piece(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(follow, "PIECE_BYTES", 512)
     growing, path = Growing(tmp_path), logs(CAPTURE)[0]
     growing.begin(path.name)
@@ -98,7 +103,10 @@ def test_a_start_far_behind_the_first_piece(tmp_path: Path, monkeypatch: pytest.
         idle: list[int] = []
         followed = IndexedLogs(tmp_path, follow=True, stopped=lambda idle=idle: bool(idle))
         followed.on_idle = lambda idle=idle: idle.append(1)
-        found = [event.position for event in LogFollower(followed, start=followed[0], start_position=start)]
+        found = [
+            event.position
+            for event in LogFollower(followed, start=followed[0], start_position=start)
+        ]
         assert found == [event.position for event in LogReader([path], start_position=start)]
         assert found[-1] == whole[-1]
 
@@ -136,8 +144,15 @@ def test_a_folder_stands_for_its_logs(tmp_path: Path) -> None:
     named = IndexedLogs(tmp_path)
     assert [Path(name).name for name in named] == [path.name for path in logs(CAPTURE)]
     schema = CAPTURE / "before.sql"
-    by_folder, by_files = (applier.replay(files, into=applier.load_schema(schema)) for files in (named, logs(CAPTURE)))
-    assert (by_folder.transactions, by_folder.counters) == (by_files.transactions, by_files.counters)
+    by_folder, by_files = (
+        applier.replay(files, into=applier.load_schema(schema)) for files in (named, logs(CAPTURE))
+    )
+    assert (by_folder.transactions, by_folder.counters) == (
+        by_files.transactions,
+        by_files.counters,
+    )
     (tmp_path / "second.index").write_text("")
-    with pytest.raises(InputError, match=r"more than one index of logs: binlog\.index, second\.index"):
+    with pytest.raises(
+        InputError, match=r"more than one index of logs: binlog\.index, second\.index"
+    ):
         IndexedLogs(tmp_path)

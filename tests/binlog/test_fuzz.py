@@ -1,4 +1,5 @@
-"""Damaged logs: an InputError or a valid result, never another exception, and no flipped bit goes unseen under a checksum.
+"""Damaged logs: an InputError or a valid result, never another exception, and no flipped bit goes
+unseen under a checksum.
 
 BINLAG_FUZZ multiplies the number of mutated files (default 1: about 2,000).
 """
@@ -44,7 +45,9 @@ UPDATE = rows(31, int_image(1) + int_image(2))
 
 
 def mysql_log(checksum: bool) -> bytes:
-    inner = b"".join(event(kind, body, checksum=False) for kind, body in (BEGIN, table_map(), UPDATE, xid()))
+    inner = b"".join(
+        event(kind, body, checksum=False) for kind, body in (BEGIN, table_map(), UPDATE, xid())
+    )
     variables = b"\x00\0\0\0\4\x01" + bytes(8) + b"\x06\x03std\x04" + bytes(6) + b"\x0c\x01d\0"
     return log(
         (35, struct.pack("<Q16sQQQ", 1, bytes(16), 1, 1, 5)),
@@ -112,7 +115,9 @@ def replace(content: bytearray, at: int, chance: random.Random) -> None:
 
 
 def widen(content: bytearray, at: int, chance: random.Random) -> None:
-    content[at : at + 4] = chance.choice((0, 18, 19, 1 << 16, 0x7FFFFFFF, 0xFFFFFFFF)).to_bytes(4, "little")
+    content[at : at + 4] = chance.choice((0, 18, 19, 1 << 16, 0x7FFFFFFF, 0xFFFFFFFF)).to_bytes(
+        4, "little"
+    )
 
 
 def cut_out(content: bytearray, at: int, chance: random.Random) -> None:
@@ -123,14 +128,23 @@ def double(content: bytearray, at: int, chance: random.Random) -> None:
     content[at:at] = content[at : at + chance.randrange(1, 40)]
 
 
-MUTATIONS: tuple[Callable[[bytearray, int, random.Random], None], ...] = (flip, replace, widen, cut_out, double)
+MUTATIONS: tuple[Callable[[bytearray, int, random.Random], None], ...] = (
+    flip,
+    replace,
+    widen,
+    cut_out,
+    double,
+)
 
 
 @pytest.mark.parametrize("make", [mysql_log, mariadb_log])
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda mutation: mutation.__name__)
 @pytest.mark.parametrize("checksum", [True, False], ids=["crc32", "none"])
-def test_mutated_logs(tmp_path: Path, make: Callable[[bool], bytes], mutation: Callable[..., None], checksum: bool) -> None:
-    """With checksums on, one file in two is read without verifying, so that damage reaches the parsers."""
+def test_mutated_logs(
+    tmp_path: Path, make: Callable[[bool], bytes], mutation: Callable[..., None], checksum: bool
+) -> None:
+    """With checksums on, one file in two is read without verifying, so that damage reaches the
+    parsers."""
     original = make(checksum)
     assert survives(tmp_path, original)
     chance = random.Random(f"{make.__name__} {mutation.__name__} {checksum}")
@@ -154,15 +168,20 @@ def test_every_flipped_bit_is_detected(tmp_path: Path, make: Callable[[bool], by
     for bit in range(32, len(original) * 8, stride):
         content = bytearray(original)
         content[bit // 8] ^= 1 << bit % 8
-        assert survives(tmp_path, bytes(content)) == (bit == in_use), f"bit {bit % 8} of byte {bit // 8}"
+        assert survives(tmp_path, bytes(content)) == (bit == in_use), (
+            f"bit {bit % 8} of byte {bit // 8}"
+        )
 
 
 @pytest.mark.parametrize("make", [mysql_log, mariadb_log])
 def test_every_truncation(tmp_path: Path, make: Callable[[bool], bytes]) -> None:
-    """A log that ends between two events is a log; every other cut is an error at the position of the event that is cut."""
+    """A log that ends between two events is a log; every other cut is an error at the position of
+    the event that is cut."""
     original = make(True)
     path = write(tmp_path, original)
-    starts = [event.position for event in LogReader([path]) if event.inner_index < 0] + [len(original)]
+    starts = [event.position for event in LogReader([path]) if event.inner_index < 0] + [
+        len(original)
+    ]
     for size in range(4, len(original), 1 if ROUNDS > 1 else 3):
         path.write_bytes(original[:size])
         if size in starts:
@@ -174,7 +193,13 @@ def test_every_truncation(tmp_path: Path, make: Callable[[bool], bytes]) -> None
 
 
 @pytest.mark.parametrize(
-    "capture", [path for path in captures() if path.name in {"my_tagged_gtid", "ma_xa_domains", "my_statement_mixed"}], ids=lambda p: p.name
+    "capture",
+    [
+        path
+        for path in captures()
+        if path.name in {"my_tagged_gtid", "ma_xa_domains", "my_statement_mixed"}
+    ],
+    ids=lambda p: p.name,
 )
 def test_mutated_real_logs(tmp_path: Path, capture: Path) -> None:
     original = logs(capture)[0].read_bytes()[:12_000]
@@ -187,9 +212,18 @@ def test_mutated_real_logs(tmp_path: Path, capture: Path) -> None:
 
 
 @settings(max_examples=200 * ROUNDS, deadline=None, suppress_health_check=UNWATCHED)
-@given(kind=st.integers(0, 255), body=st.binary(max_size=80), flags=st.sampled_from([0, 0x80]), mariadb=st.booleans())
-def test_any_body_of_any_type(tmp_path: Path, kind: int, body: bytes, flags: int, mariadb: bool) -> None:
-    survives(tmp_path, log((kind, body, flags), xid(), version="10.11.6-MariaDB" if mariadb else "9.7.0"))
+@given(
+    kind=st.integers(0, 255),
+    body=st.binary(max_size=80),
+    flags=st.sampled_from([0, 0x80]),
+    mariadb=st.booleans(),
+)
+def test_any_body_of_any_type(
+    tmp_path: Path, kind: int, body: bytes, flags: int, mariadb: bool
+) -> None:
+    survives(
+        tmp_path, log((kind, body, flags), xid(), version="10.11.6-MariaDB" if mariadb else "9.7.0")
+    )
 
 
 @settings(max_examples=100 * ROUNDS, deadline=None, suppress_health_check=UNWATCHED)
@@ -199,9 +233,18 @@ def test_any_bytes(tmp_path: Path, content: bytes) -> None:
 
 
 @settings(max_examples=100 * ROUNDS, deadline=None, suppress_health_check=UNWATCHED)
-@given(st.lists(st.tuples(st.binary(min_size=1, max_size=1), st.binary(max_size=3)), max_size=6), st.binary(max_size=60))
-def test_any_columns_and_any_images(tmp_path: Path, columns: list[tuple[bytes, bytes]], images: bytes) -> None:
+@given(
+    st.lists(st.tuples(st.binary(min_size=1, max_size=1), st.binary(max_size=3)), max_size=6),
+    st.binary(max_size=60),
+)
+def test_any_columns_and_any_images(
+    tmp_path: Path, columns: list[tuple[bytes, bytes]], images: bytes
+) -> None:
     types = b"".join(kind for kind, _ in columns) or b"\x03"
     metadata = b"".join(data for _, data in columns)
-    made = [table_map(types=types, metadata=metadata), rows(30, images, width=len(types)), rows(31, images, width=len(types))]
+    made = [
+        table_map(types=types, metadata=metadata),
+        rows(30, images, width=len(types)),
+        rows(31, images, width=len(types)),
+    ]
     survives(tmp_path, log(*made))

@@ -54,7 +54,10 @@ def test_checksum_of_the_description_is_there_although_the_log_has_none() -> Non
         (struct.pack("<H50sIB", 1, b"4.0.1", 0, 19) + bytes(20), "version 1 is not supported"),
         (struct.pack("<H50sIB", 4, b"8.0.36", 0, 13) + bytes(20), "13 bytes"),
         (struct.pack("<H50sIB", 4, b"8.0.36", 0, 19) + bytes(2), "too short"),
-        (struct.pack("<H50sIB", 4, b"8.0.36", 0, 19) + bytes(40) + b"\x07" + bytes(4), "checksum algorithm 7"),
+        (
+            struct.pack("<H50sIB", 4, b"8.0.36", 0, 19) + bytes(40) + b"\x07" + bytes(4),
+            "checksum algorithm 7",
+        ),
     ],
 )
 def test_refused(body: bytes, word: str) -> None:

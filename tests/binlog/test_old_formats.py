@@ -1,4 +1,5 @@
-"""Logs of old servers: which version they are of is in the message; hidden columns that some wrote are told from the others."""
+"""Logs of old servers: which version they are of is in the message; hidden columns that some wrote
+are told from the others."""
 
 from __future__ import annotations
 
@@ -16,7 +17,11 @@ from lookup.table import Column, Key, KeyPart, TableDefinition
 from tests.applier.logs import replay_log
 from tests.binlog.build import event, log, query, table_map, write
 
-INT, BIG, TEXT = SourceColumn(wire.LONG, 0, True), SourceColumn(wire.LONGLONG, 0, True), SourceColumn(wire.BLOB, 2, True)
+INT, BIG, TEXT = (
+    SourceColumn(wire.LONG, 0, True),
+    SourceColumn(wire.LONGLONG, 0, True),
+    SourceColumn(wire.BLOB, 2, True),
+)
 
 
 def refused(folder: Path, content: bytes) -> str:
@@ -31,9 +36,14 @@ def refused(folder: Path, content: bytes) -> str:
 
 def test_a_log_of_4_1(tmp_path: Path) -> None:
     start = struct.pack("<H50sI", 3, b"4.1.24-log", 1_200_000_000)
-    content = b"\xfebin" + event(1, start, at=4, checksum=False) + event(2, query(b"BEGIN")[1], at=79, checksum=False)
+    content = (
+        b"\xfebin"
+        + event(1, start, at=4, checksum=False)
+        + event(2, query(b"BEGIN")[1], at=79, checksum=False)
+    )
     assert refused(tmp_path, content) == (
-        "the log has version 3 of the format, of MySQL 4.1.24-log; it is readable from version 4 on (MySQL 5.0)"
+        "the log has version 3 of the format, of MySQL 4.1.24-log; it is readable from version 4 "
+        "on (MySQL 5.0)"
     )
 
 
@@ -76,7 +86,10 @@ A_INT, B_TEXT, B_INT = Column("a", "int"), Column("b", "text"), Column("b", "int
     ],
 )  # fmt: skip
 def test_hidden_columns_of_functional_indexes(
-    sources: tuple[SourceColumn, ...], definition: TableDefinition, version: int, places: tuple[int | None, ...]
+    sources: tuple[SourceColumn, ...],
+    definition: TableDefinition,
+    version: int,
+    places: tuple[int | None, ...],
 ) -> None:
     matching = match(TableMap(1, 0, "d", "t", sources, ()), definition, source_version=version)
     assert tuple(target.column for target in matching.targets) == places
@@ -84,12 +97,20 @@ def test_hidden_columns_of_functional_indexes(
 
 def test_hidden_columns_that_could_be_others_are_refused() -> None:
     with pytest.raises(ReplicationError) as stopped:
-        match(TableMap(1, 0, "d", "t", (INT, INT, INT), ()), functional(A_INT, B_INT), source_version=80017)
+        match(
+            TableMap(1, 0, "d", "t", (INT, INT, INT), ()),
+            functional(A_INT, B_INT),
+            source_version=80017,
+        )
     assert stopped.value.number == 1235
 
 
-@pytest.mark.parametrize(("sources", "version"), [((INT, BIG, TEXT), 80018), ((TEXT, BIG, TEXT), 80017)])
+@pytest.mark.parametrize(
+    ("sources", "version"), [((INT, BIG, TEXT), 80018), ((TEXT, BIG, TEXT), 80017)]
+)
 def test_what_does_not_fit_is_1677(sources: tuple[SourceColumn, ...], version: int) -> None:
     with pytest.raises(ReplicationError) as stopped:
-        match(TableMap(1, 0, "d", "t", sources, ()), functional(A_INT, B_TEXT), source_version=version)
+        match(
+            TableMap(1, 0, "d", "t", sources, ()), functional(A_INT, B_TEXT), source_version=version
+        )
     assert stopped.value.number == 1677

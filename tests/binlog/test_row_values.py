@@ -1,4 +1,5 @@
-"""Row images from the table map alone: names, signs, labels and character sets where they are said, guesses where not."""
+"""Row images from the table map alone: names, signs, labels and character sets where they are said,
+guesses where not."""
 
 from __future__ import annotations
 
@@ -17,10 +18,14 @@ from applier.errors import InputError
 from tests.binlog.build import log, rows, table_map, write
 
 
-def decode(folder: Path, types: bytes, metadata: bytes, optional: bytes, image: bytes, kind: int = 30) -> list[tuple[Any, Any]]:
+def decode(
+    folder: Path, types: bytes, metadata: bytes, optional: bytes, image: bytes, kind: int = 30
+) -> list[tuple[Any, Any]]:
     """(before, after) of the rows of one event."""
     map_type, map_body = table_map(types=types, metadata=metadata)
-    reader = LogReader([write(folder, log((map_type, map_body + optional), rows(kind, image, width=len(types))))])
+    reader = LogReader(
+        [write(folder, log((map_type, map_body + optional), rows(kind, image, width=len(types))))]
+    )
     values, found, table = RowValues(), [], None
     for event in reader:
         assert reader.format is not None
@@ -79,16 +84,22 @@ def test_with_full_metadata(tmp_path: Path) -> None:
     ],
 )
 def test_types(tmp_path: Path, kind: int, metadata: bytes, raw: bytes, shown: object) -> None:
-    assert decode(tmp_path, bytes([kind]), metadata, b"", b"\0" + raw + b"\x01") == [(None, {"@1": shown}), (None, {"@1": None})]
+    assert decode(tmp_path, bytes([kind]), metadata, b"", b"\0" + raw + b"\x01") == [
+        (None, {"@1": shown}),
+        (None, {"@1": None}),
+    ]
 
 
 def test_update_and_delete(tmp_path: Path) -> None:
     one, two = b"\0" + struct.pack("<i", 1), b"\0" + struct.pack("<i", 2)
-    assert decode(tmp_path, b"\x03", b"", b"", one + two + two + one, 31) == [({"@1": 1}, {"@1": 2}), ({"@1": 2}, {"@1": 1})]
+    assert decode(tmp_path, b"\x03", b"", b"", one + two + two + one, 31) == [
+        ({"@1": 1}, {"@1": 2}),
+        ({"@1": 2}, {"@1": 1}),
+    ]
     assert decode(tmp_path, b"\x03", b"", b"", one, 32) == [({"@1": 1}, None)]
 
 
-DIFFS = b"\x00\x03$.a\x03\x05\x07\x00" + b"\x01\x04$[0]\x03\x05\x01\x00" + b"\x01\x03$.c\x02\x04\x01" + b"\x02\x03$.b"
+DIFFS = b"\x00\x03$.a\x03\x05\x07\x00\x01\x04$[0]\x03\x05\x01\x00\x01\x03$.c\x02\x04\x01\x02\x03$.b"
 
 
 def test_partial_update(tmp_path: Path) -> None:
@@ -97,13 +108,23 @@ def test_partial_update(tmp_path: Path) -> None:
     changes = b"\x01\x01" + b"\0" + struct.pack("<I", len(DIFFS)) + DIFFS
     whole = b"\x00" + before
     found = decode(tmp_path, b"\xf5", b"\x04", b"", before + changes + before + whole, 39)
-    text = "JSON_REPLACE('$.a', 7) JSON_ARRAY_INSERT('$[0]', 1) JSON_INSERT('$.c', true) JSON_REMOVE('$.b')"
+    text = (
+        "JSON_REPLACE('$.a', 7) JSON_ARRAY_INSERT('$[0]', 1) JSON_INSERT('$.c', true) "
+        "JSON_REMOVE('$.b')"
+    )
     assert found == [({"@1": "1"}, {"@1": text}), ({"@1": "1"}, {"@1": "1"})]
 
 
 def test_an_update_and_a_partial_one_of_one_shape(tmp_path: Path) -> None:
     image = b"\0" + struct.pack("<I", 3) + b"\x05\x01\x00"
-    path = write(tmp_path, log(table_map(types=b"\xf5", metadata=b"\x04"), rows(31, image + image), rows(39, image + b"\0" + image)))
+    path = write(
+        tmp_path,
+        log(
+            table_map(types=b"\xf5", metadata=b"\x04"),
+            rows(31, image + image),
+            rows(39, image + b"\0" + image),
+        ),
+    )
     values, found = RowValues(), []
     reader = LogReader([path])
     for event in reader:
@@ -124,10 +145,12 @@ def test_an_update_and_a_partial_one_of_one_shape(tmp_path: Path) -> None:
         (b"\x63", b"", b"\0", 30),
         (b"\xf5", b"\x04", b"\0" + struct.pack("<I", 3) + b"\x00\xff\xff", 30),
         (b"\xf5", b"\x04", b"\0" + struct.pack("<I", 3) + b"\x05\x01\x00" + b"\x01", 39),
-        (b"\xf5", b"\x04", b"\0" + struct.pack("<I", 3) + b"\x05\x01\x00" + b"\x02\0" + struct.pack("<I", 0), 39),
-        (b"\xf5", b"\x04", b"\0" + struct.pack("<I", 3) + b"\x05\x01\x00" + b"\x01\x01\0\x05\0\0\0\x09\x03$.a", 39),
+        (b"\xf5", b"\x04",
+         b"\0" + struct.pack("<I", 3) + b"\x05\x01\x00" + b"\x02\0" + struct.pack("<I", 0), 39),
+        (b"\xf5", b"\x04",
+         b"\0" + struct.pack("<I", 3) + b"\x05\x01\x00" + b"\x01\x01\0\x05\0\0\0\x09\x03$.a", 39),
     ],
-)
+)  # fmt: skip
 def test_damaged(tmp_path: Path, types: bytes, metadata: bytes, image: bytes, kind: int) -> None:
     with pytest.raises(InputError) as caught:
         decode(tmp_path, types, metadata, b"", image, kind)

@@ -1,4 +1,5 @@
-"""The events of real logs against the server's own SHOW BINLOG EVENTS and SHOW RELAYLOG EVENTS, column by column."""
+"""The events of real logs against the server's own SHOW BINLOG EVENTS and SHOW RELAYLOG EVENTS,
+column by column."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Time zones of a session: what 5.7.29, 9.7.4 and MariaDB 10.11.18 said with their mysql.time_zone tables filled."""
+"""Time zones of a session: what 5.7.29, 9.7.4 and MariaDB 10.11.18 said with their mysql.time_zone
+tables filled."""
 
 from __future__ import annotations
 

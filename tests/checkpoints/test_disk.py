@@ -1,4 +1,5 @@
-"""The disks: the simulated one beside the real one, and beside a naive model that keeps a snapshot after every step."""
+"""The disks: the simulated one beside the real one, and beside a naive model that keeps a snapshot
+after every step."""
 
 from __future__ import annotations
 
@@ -13,7 +14,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from checkpoints.crash import Crashed, CrashKind, CrashMoment, CrashPoint, Fault, crash_points, tears
+from checkpoints.crash import (
+    Crashed,
+    CrashKind,
+    CrashMoment,
+    CrashPoint,
+    Fault,
+    crash_points,
+    tears,
+)
 from checkpoints.disk import Disk, RealDisk, plain, read_file
 from checkpoints.errors import CheckpointError
 from checkpoints.memory_disk import MemoryDisk
@@ -25,7 +34,9 @@ TAME = Medium(reorders_within_files=False, extends_with_zeros=False)
 
 Step = tuple[str, str, int, bytes]
 STEPS = st.tuples(
-    st.sampled_from(["write", "write", "write", "truncate", "fsync", "rename", "remove", "fsync names"]),
+    st.sampled_from(
+        ["write", "write", "write", "truncate", "fsync", "rename", "remove", "fsync names"]
+    ),
     st.sampled_from(NAMES),
     st.integers(0, 6),
     st.binary(min_size=0, max_size=5),
@@ -34,7 +45,8 @@ PROGRAMS = st.lists(STEPS, max_size=7)
 
 
 def run(disk: Disk, steps: list[Step]) -> Iterator[None]:
-    """A program of random steps; what it does to a file that is not there creates the file or is left out."""
+    """A program of random steps; what it does to a file that is not there creates the file or is
+    left out."""
     for action, name, number, data in steps:
         if action == "write":
             with closing(disk.open(name, create=True)) as file:
@@ -113,12 +125,16 @@ class Naive:
     def crashes(self) -> set[tuple[tuple[str, bytes], ...]]:
         found = set()
         for names in self.names:
-            for contents in itertools.product(*({*self.snapshots[file], *self.torn[file]} for file in names.values())):
+            for contents in itertools.product(
+                *({*self.snapshots[file], *self.torn[file]} for file in names.values())
+            ):
                 found.add(tuple(sorted(zip(names, contents, strict=True))))
         return found
 
 
-def states(disk: SimulatedDisk, kind: CrashKind, coverage: Coverage) -> set[tuple[tuple[str, bytes], ...]]:
+def states(
+    disk: SimulatedDisk, kind: CrashKind, coverage: Coverage
+) -> set[tuple[tuple[str, bytes], ...]]:
     return {tuple(left.contents().items()) for _, left in disk.crashes(kind, coverage)}
 
 
@@ -133,7 +149,9 @@ def test_simulated_and_real(steps: list[Step]) -> None:
                 with real.open(name) as file:
                     assert file.size() == simulated.open(name).size()
                     assert file.read(2, 3) == simulated.open(name).read(2, 3)
-        assert {path.name: path.read_bytes() for path in Path(folder).iterdir()} == simulated.contents()
+        assert {
+            path.name: path.read_bytes() for path in Path(folder).iterdir()
+        } == simulated.contents()
 
 
 @given(PROGRAMS)
@@ -145,7 +163,11 @@ def test_memory_and_simulated(steps: list[Step]) -> None:
         assert memory.contents() == simulated.contents()
         for name in memory.names():
             with closing(memory.open(name)) as file:
-                assert (file.name, file.size(), file.read(2, 3)) == (name, simulated.open(name).size(), simulated.open(name).read(2, 3))
+                assert (file.name, file.size(), file.read(2, 3)) == (
+                    name,
+                    simulated.open(name).size(),
+                    simulated.open(name).read(2, 3),
+                )
     assert before.read() == before.read(0, before.size())
     for missing in (memory.open, memory.remove, lambda name: memory.rename(name, "a")):
         with pytest.raises(FileNotFoundError) as error:
@@ -155,21 +177,30 @@ def test_memory_and_simulated(steps: list[Step]) -> None:
 
 @given(PROGRAMS, st.booleans())
 def test_crashes_beside_the_naive_model(steps: list[Step], fsync_names: bool) -> None:
-    """The tame disk leaves exactly the states that the naive model has; the wild one leaves those and others."""
+    """The tame disk leaves exactly the states that the naive model has; the wild one leaves those
+    and others."""
     naive = Naive(fsync_names)
     naive.do(steps)
-    tame = SimulatedDisk(medium=Medium(reorders_within_files=False, extends_with_zeros=False, fsync_names=fsync_names))
+    tame = SimulatedDisk(
+        medium=Medium(
+            reorders_within_files=False, extends_with_zeros=False, fsync_names=fsync_names
+        )
+    )
     wild = SimulatedDisk(medium=Medium(block_bytes=2, fsync_names=fsync_names))
     for _ in zip(run(tame, steps), run(wild, steps), strict=True):
         pass
-    assert states(tame, CrashKind.PROCESS, Coverage.EVERY) == {tuple(sorted(naive.cached().items()))}
+    assert states(tame, CrashKind.PROCESS, Coverage.EVERY) == {
+        tuple(sorted(naive.cached().items()))
+    }
     every = states(tame, CrashKind.OS, Coverage.EVERY)
     assert every == naive.crashes()
     corners = states(tame, CrashKind.OS, Coverage.CORNERS)
     assert corners <= every
     edges = states(tame, CrashKind.OS, Coverage.EDGES)
     assert edges <= corners
-    assert states(wild, CrashKind.OS, Coverage.EDGES) <= states(wild, CrashKind.OS, Coverage.CORNERS)
+    assert states(wild, CrashKind.OS, Coverage.EDGES) <= states(
+        wild, CrashKind.OS, Coverage.CORNERS
+    )
     lost = {name: naive.snapshots[file][0] for name, file in naive.names[0].items()}
     assert {tuple(sorted(naive.cached().items())), tuple(sorted(lost.items()))} <= edges
     assert tuple(sorted(naive.cached().items())) in corners
@@ -178,11 +209,16 @@ def test_crashes_beside_the_naive_model(steps: list[Step], fsync_names: bool) ->
 
 @given(PROGRAMS)
 def test_every_byte_that_is_left_was_written(steps: list[Step]) -> None:
-    """Whatever a wild disk leaves: each byte is of the durable file, of a later write, or a zero in a place that the file has grown by."""
+    """Whatever a wild disk leaves: each byte is of the durable file, of a later write, or a zero in
+    a place that the file has grown by."""
     disk = SimulatedDisk({"a": b"durable"}, medium=Medium(block_bytes=2))
     for _ in run(disk, steps):
         pass
-    bytes_written = {0, *b"durable", *(byte for action, _, _, data in steps if action == "write" for byte in data)}
+    bytes_written = {
+        0,
+        *b"durable",
+        *(byte for action, _, _, data in steps if action == "write" for byte in data),
+    }
     for _, left in disk.crashes(CrashKind.OS, Coverage.CORNERS):
         for name, content in left.contents().items():
             assert name in NAMES
@@ -191,7 +227,8 @@ def test_every_byte_that_is_left_was_written(steps: list[Step]) -> None:
 
 @given(PROGRAMS)
 def test_outcomes_as_text(steps: list[Step]) -> None:
-    """An outcome is a line of text that leads to the same disk again, and all come in the same order each time."""
+    """An outcome is a line of text that leads to the same disk again, and all come in the same
+    order each time."""
     disks = [SimulatedDisk({"a": b"durable"}, medium=Medium(block_bytes=2)) for _ in range(2)]
     for _ in zip(run(disks[0], steps), run(disks[1], steps), strict=True):
         pass
@@ -207,14 +244,19 @@ def test_outcomes_as_text(steps: list[Step]) -> None:
 
 @given(PROGRAMS)
 def test_crash_points(steps: list[Step]) -> None:
-    """A run that is cut off at a point has the disk that an observer saw at that point; the observer changes nothing."""
+    """A run that is cut off at a point has the disk that an observer saw at that point; the
+    observer changes nothing."""
     seen: dict[CrashPoint, dict[str, bytes]] = {}
-    watched = SimulatedDisk(medium=TAME, observer=lambda disk, point: seen.__setitem__(point, disk.contents()))
+    watched = SimulatedDisk(
+        medium=TAME, observer=lambda disk, point: seen.__setitem__(point, disk.contents())
+    )
     plain_run = SimulatedDisk(medium=TAME)
     for _ in zip(run(watched, steps), run(plain_run, steps), strict=True):
         pass
     assert watched.contents() == plain_run.contents()
-    assert states(watched, CrashKind.OS, Coverage.EVERY) == states(plain_run, CrashKind.OS, Coverage.EVERY)
+    assert states(watched, CrashKind.OS, Coverage.EVERY) == states(
+        plain_run, CrashKind.OS, Coverage.EVERY
+    )
     points = list(crash_points(plain_run.operations))
     assert points == list(seen)
     for point in points:
@@ -243,13 +285,19 @@ def test_an_info_file_overwritten_in_place() -> None:
 
 
 def test_edges_do_not_grow() -> None:
-    """However many changes of a file are pending: nothing, all, and what may be left of the last one."""
+    """However many changes of a file are pending: nothing, all, and what may be left of the last
+    one."""
     disk = SimulatedDisk({"info": b"0000"}, medium=TAME)
     for number in range(1, 9):
         disk.open("info").write(0, b"%d000" % number * 2)
     left = [str(found.outcome) for found in disk.left(CrashKind.OS, Coverage.EDGES)]
     assert left == ["os names=0 1=8", "os names=0 1=0", "os names=0 1=7", "os names=0 1=7+1"]
-    assert [len(found.contents()["info"]) for found in disk.left(CrashKind.OS, Coverage.EDGES)] == [8, 4, 8, 8]
+    assert [len(found.contents()["info"]) for found in disk.left(CrashKind.OS, Coverage.EDGES)] == [
+        8,
+        4,
+        8,
+        8,
+    ]
 
 
 def test_files_are_lost_independently() -> None:
@@ -259,7 +307,9 @@ def test_files_are_lost_independently() -> None:
     disk.open("info").write(0, b"5")
     assert (("info", b"5"), ("relay", b"")) in states(disk, CrashKind.OS, Coverage.CORNERS)
     disk.open("relay").fsync()
-    assert states(disk, CrashKind.OS, Coverage.EVERY) == {(("info", number), ("relay", b"event")) for number in (b"0", b"5")}
+    assert states(disk, CrashKind.OS, Coverage.EVERY) == {
+        (("info", number), ("relay", b"event")) for number in (b"0", b"5")
+    }
 
 
 def test_a_hole_between_blocks() -> None:
@@ -269,13 +319,25 @@ def test_a_hole_between_blocks() -> None:
     for offset in (0, 2, 4):
         log.write(offset, b"xy")
     left = {dict(state)["log"] for state in states(disk, CrashKind.OS, Coverage.EVERY)}
-    assert left == {b"", b"x", b"xy", b"xyx", b"xyxy", b"xyxyx", b"xyxyxy", b"\0\0\0\0xy", b"xyxy\0\0"}
+    assert left == {
+        b"",
+        b"x",
+        b"xy",
+        b"xyx",
+        b"xyxy",
+        b"xyxyx",
+        b"xyxyxy",
+        b"\0\0\0\0xy",
+        b"xyxy\0\0",
+    }
 
 
 def test_a_file_longer_than_its_data() -> None:
     disk = SimulatedDisk({"log": b"head"}, medium=Medium(reorders_within_files=False))
     disk.open("log").write(4, b"event")
-    assert b"head\0\0\0\0\0" in {dict(state)["log"] for state in states(disk, CrashKind.OS, Coverage.EVERY)}
+    assert b"head\0\0\0\0\0" in {
+        dict(state)["log"] for state in states(disk, CrashKind.OS, Coverage.EVERY)
+    }
 
 
 @pytest.mark.parametrize("fsync_names", [False, True])
@@ -294,7 +356,10 @@ def test_a_new_file_needs_its_name(fsync_names: bool) -> None:
 def test_a_rename_is_all_or_nothing() -> None:
     disk = SimulatedDisk({"index": b"old", "index.new": b"new"})
     disk.rename("./index.new", "index")
-    assert states(disk, CrashKind.OS, Coverage.EVERY) == {(("index", b"old"), ("index.new", b"new")), (("index", b"new"),)}
+    assert states(disk, CrashKind.OS, Coverage.EVERY) == {
+        (("index", b"old"), ("index.new", b"new")),
+        (("index", b"new"),),
+    }
 
 
 def test_a_full_disk() -> None:
@@ -311,7 +376,11 @@ def test_a_full_disk() -> None:
 
 
 def test_faults() -> None:
-    disk = SimulatedDisk({"a": b"1234"}, faults=[Fault(1, errno.EIO, done=2), Fault(3), Fault(5, errno.EROFS)], medium=TAME)
+    disk = SimulatedDisk(
+        {"a": b"1234"},
+        faults=[Fault(1, errno.EIO, done=2), Fault(3), Fault(5, errno.EROFS)],
+        medium=TAME,
+    )
     file = disk.open("a")
     with pytest.raises(OSError, match="Input/output error"):
         file.write(0, b"abcd")
@@ -321,7 +390,9 @@ def test_faults() -> None:
         file.fsync()
     file.fsync()
     assert file.read() == b"wxyz"
-    assert states(disk, CrashKind.OS, Coverage.EVERY) == {(("a", b"1234"),)}, "a failed fsync is not made good by the next"
+    assert states(disk, CrashKind.OS, Coverage.EVERY) == {(("a", b"1234"),)}, (
+        "a failed fsync is not made good by the next"
+    )
     with pytest.raises(OSError, match="Read-only"):
         disk.rename("a", "b")
     assert [str(operation) for operation in disk.operations] == [
@@ -381,7 +452,10 @@ def test_crash_points_refused(text: str) -> None:
         CrashPoint.parse(text)
 
 
-@pytest.mark.parametrize("text", ["", "os", "process 1=2", "os names=x", "os names=1 2=", "os names=1 x=1", "os names=1 2=1+"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "os", "process 1=2", "os names=x", "os names=1 2=", "os names=1 x=1", "os names=1 2=1+"],
+)
 def test_outcomes_refused(text: str) -> None:
     with pytest.raises(CheckpointError, match="not an outcome"):
         CrashOutcome.parse(text)

@@ -36,7 +36,8 @@ def test_text(text: str, shown: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["x:1", A, f"{A}:", f"{A}:0", f"{A}:-5", f"{A}:9tag:1", f"{A}:1;2", f"{A}:9223372036854775807", f"{A}:{'t' * 33}:1",
+    ["x:1", A, f"{A}:", f"{A}:0", f"{A}:-5", f"{A}:9tag:1", f"{A}:1;2", f"{A}:9223372036854775807",
+     f"{A}:{'t' * 33}:1",
      f"{A}:{'9' * 5000}", f"{A}:٣"],
 )  # fmt: skip
 def test_text_refused(text: str) -> None:
@@ -46,7 +47,9 @@ def test_text_refused(text: str) -> None:
 
 def test_bytes_as_the_server_writes_them() -> None:
     raw = bytes.fromhex(A.replace("-", ""))
-    assert GtidSet(f"{A}:1-5:8").encode() == struct.pack("<Q", 1) + raw + struct.pack("<QQQQQ", 2, 1, 6, 8, 9)
+    assert GtidSet(f"{A}:1-5:8").encode() == struct.pack("<Q", 1) + raw + struct.pack(
+        "<QQQQQ", 2, 1, 6, 8, 9
+    )
     tagged = (
         struct.pack("<Q", 2 << 8 | 1 | 1 << 56)
         + raw
@@ -75,7 +78,13 @@ def test_bytes_as_the_server_writes_them() -> None:
         (struct.pack("<Q", 2 << 56 | 1), "format 2"),
         (bytes(8) + b"x", "1 bytes follow"),
         (struct.pack("<Q", 1 << 8 | 1 | 1 << 56) + bytes(16) + b"\x06ta", "ends too early"),
-        (struct.pack("<Q", 1 << 8 | 1 | 1 << 56) + bytes(16) + b"\x04\xff\xff" + struct.pack("<QQQ", 1, 1, 2), "ends too early"),
+        (
+            struct.pack("<Q", 1 << 8 | 1 | 1 << 56)
+            + bytes(16)
+            + b"\x04\xff\xff"
+            + struct.pack("<QQQ", 1, 1, 2),
+            "ends too early",
+        ),
     ],
 )
 def test_bytes_refused(data: bytes, word: str) -> None:
@@ -83,7 +92,9 @@ def test_bytes_refused(data: bytes, word: str) -> None:
         GtidSet.decode(data)
 
 
-numbers = st.sets(st.tuples(st.sampled_from([(A, ""), (A, "t"), (B, "")]), st.integers(1, 40)), max_size=40)
+numbers = st.sets(
+    st.tuples(st.sampled_from([(A, ""), (A, "t"), (B, "")]), st.integers(1, 40)), max_size=40
+)
 
 
 def gtids(members: set[tuple[tuple[str, str], int]]) -> GtidSet:
@@ -94,14 +105,19 @@ def gtids(members: set[tuple[tuple[str, str], int]]) -> GtidSet:
 
 
 @given(numbers, numbers)
-def test_sets_behave_as_sets(left: set[tuple[tuple[str, str], int]], right: set[tuple[tuple[str, str], int]]) -> None:
+def test_sets_behave_as_sets(
+    left: set[tuple[tuple[str, str], int]], right: set[tuple[tuple[str, str], int]]
+) -> None:
     one, two = gtids(left), gtids(right)
     assert one.union(two) == gtids(left | right)
     assert one.subtract(two) == gtids(left - right)
     assert one.issubset(two) == (left <= right)
     assert one.count() == len(left)
     assert bool(one) == bool(left)
-    assert all(one.contains(uuid, number, tag) == (((uuid, tag), number) in left) for (uuid, tag), number in right)
+    assert all(
+        one.contains(uuid, number, tag) == (((uuid, tag), number) in left)
+        for (uuid, tag), number in right
+    )
     assert GtidSet(str(one)) == one
     assert GtidSet.decode(one.encode()) == one
     assert hash(GtidSet(str(one))) == hash(one)
@@ -139,7 +155,12 @@ def test_many_intervals_take_one_pass() -> None:
     """Each of these would be 10^10 steps if intervals were put in and taken out one by one."""
     count = 100_000
     backwards = ":".join(str(3 * number + 1) for number in reversed(range(count)))
-    odd, even = GtidSet(f"{A}:{backwards}"), GtidSet(f"{A}:" + ":".join(f"{3 * number + 1}-{3 * number + 2}" for number in range(count)))
+    odd, even = (
+        GtidSet(f"{A}:{backwards}"),
+        GtidSet(
+            f"{A}:" + ":".join(f"{3 * number + 1}-{3 * number + 2}" for number in range(count))
+        ),
+    )
     assert odd.count() == count
     assert odd.issubset(even)
     assert not even.issubset(odd)
@@ -150,12 +171,20 @@ def test_many_intervals_take_one_pass() -> None:
 
 @pytest.mark.parametrize("tag", [b"A", b"a b", b"9", b"x" * 33])
 def test_a_tag_that_is_none_in_bytes(tag: bytes) -> None:
-    raw = struct.pack("<Q", 1 << 8 | 1 | 1 << 56) + bytes(16) + bytes([len(tag) << 1]) + tag + struct.pack("<QQQ", 1, 1, 2)
+    raw = (
+        struct.pack("<Q", 1 << 8 | 1 | 1 << 56)
+        + bytes(16)
+        + bytes([len(tag) << 1])
+        + tag
+        + struct.pack("<QQQ", 1, 1, 2)
+    )
     with pytest.raises(GtidError, match="tag"):
         GtidSet.decode(raw)
 
 
-@pytest.mark.parametrize(("count", "end"), [(1 << 40, 2), ((1 << 64) - 1, 2), (1, 1 << 63), (1, (1 << 64) - 1)])
+@pytest.mark.parametrize(
+    ("count", "end"), [(1 << 40, 2), ((1 << 64) - 1, 2), (1, 1 << 63), (1, (1 << 64) - 1)]
+)
 def test_bytes_that_claim_too_much(count: int, end: int) -> None:
     with pytest.raises(GtidError):
         GtidSet.decode(struct.pack("<Q", 1) + bytes(16) + struct.pack("<QQQ", count, 1, end))

@@ -1,4 +1,5 @@
-"""Info records: what real servers wrote comes back byte for byte, and what no server wrote is refused."""
+"""Info records: what real servers wrote comes back byte for byte, and what no server wrote is
+refused."""
 
 from __future__ import annotations
 
@@ -38,8 +39,13 @@ def test_real_files() -> None:
 
 
 def test_real_files_after_kill() -> None:
-    counts = [parse(record, data, server).encode() == data for record, server, data in real.files_after_kill()]
-    counts += [parse(WorkerInfo, data, server).encode() == data for server, data in real.shown_workers()]
+    counts = [
+        parse(record, data, server).encode() == data
+        for record, server, data in real.files_after_kill()
+    ]
+    counts += [
+        parse(WorkerInfo, data, server).encode() == data for server, data in real.shown_workers()
+    ]
     assert all(counts)
     assert len(counts) == 216 + 516
 
@@ -130,19 +136,31 @@ SOURCE_9_7: dict[str, Any] = {
     "Source_connection_auto_failover": 0,
     "Gtid_only": 0,
 }
-"""Rows of a real 9.7.4 after CHANGE REPLICATION SOURCE TO … FOR CHANNEL 'Ch_1' with most of its options."""
-REAL_5_6_SOURCE = b"23\nbinlog.000001\n4\n127.0.0.1\nu\np\n3399\n60\n0\n\n\n\n\n\n0\n2.500\n\n6 1 2 3 1 2 3\n\n86400\n\n\n0\n"
-"""5.6.24, SET GLOBAL master_info_repository=FILE: the server itself doubles the list of ignored server ids."""
+"""Rows of a real 9.7.4 after CHANGE REPLICATION SOURCE TO … FOR CHANNEL 'Ch_1' with most of its
+options."""
+REAL_5_6_SOURCE = (
+    b"23\nbinlog.000001\n4\n127.0.0.1\nu\np\n3399\n60\n0\n\n\n\n\n\n0\n2.500\n\n6 1 2 3 1 2 3\n\n"
+    b"86400\n\n\n0\n"
+)
+"""5.6.24, SET GLOBAL master_info_repository=FILE: the server itself doubles the list of ignored
+server ids."""
 
 
 def test_a_channel_of_9_7() -> None:
     relay = from_row(RelayLogInfo, CHANNEL_9_7, "9.7")
-    assert (relay.channel_name, relay.privilege_checks_username, relay.require_row_format) == ("ch_1", "root", True)
+    assert (relay.channel_name, relay.privilege_checks_username, relay.require_row_format) == (
+        "ch_1",
+        "root",
+        True,
+    )
     assert to_row(relay, "9.7") == CHANNEL_9_7
     source = from_row(SourceInfo, SOURCE_9_7, "9.7")
     assert (source.heartbeat_period, source.compression_algorithm) == (2.5, "zstd,zlib")
     assert to_row(source, "9.7") == SOURCE_9_7
-    assert to_row(dataclasses.replace(source, tls_ciphersuites=None), "9.7")["Tls_ciphersuites"] is None
+    assert (
+        to_row(dataclasses.replace(source, tls_ciphersuites=None), "9.7")["Tls_ciphersuites"]
+        is None
+    )
 
 
 def test_ignored_server_ids() -> None:
@@ -168,19 +186,31 @@ def test_every_version_reads_what_older_ones_wrote(server: str) -> None:
         text, count = FORMS[writer]
         read = parse(RelayLogInfo, text, server)
         workers = 0 if writer == "5.5" else 4
-        assert read.record == RelayLogInfo("./relay.000002", 251, "binlog.000001", 107, number_of_workers=workers)
+        assert read.record == RelayLogInfo(
+            "./relay.000002", 251, "binlog.000001", 107, number_of_workers=workers
+        )
         assert read.count == count
         assert encode(read.record, writer) == text if workers else True
-        assert encode(dataclasses.replace(read.record, number_of_workers=0), "5.5") == FORMS["5.5"][0]
+        assert (
+            encode(dataclasses.replace(read.record, number_of_workers=0), "5.5") == FORMS["5.5"][0]
+        )
 
 
 def test_source_files_of_every_version() -> None:
     """The lines of each version, and that a count includes itself."""
     lines = {"5.5": 18, "5.6": 23, "5.7": 25, "8.0": 33}
-    record = SourceInfo("binlog.000007", 120, "db1", "repl", "s3cret", 3307, ignored_server_ids=(5, 9))
+    record = SourceInfo(
+        "binlog.000007", 120, "db1", "repl", "s3cret", 3307, ignored_server_ids=(5, 9)
+    )
     for server, count in lines.items():
         text = encode(record, server)
-        assert text.startswith(b"%d\nbinlog.000007\n120\ndb1\nrepl\ns3cret\n3307\n60\n0\n\n\n\n\n\n0\n30.000\n\n2 5 9\n" % count)
+        assert text.startswith(
+            (
+                b"%d\nbinlog.000007\n120\ndb1\nrepl\ns3cret\n3307\n60\n0\n\n\n\n\n\n0\n30.000\n\n"
+                b"2 5 9\n"
+            )
+            % count
+        )
         assert text.count(b"\n") == count
         assert parse(SourceInfo, text, server).record == record
         assert versions_of(SourceInfo, text) == (server,)
@@ -188,7 +218,11 @@ def test_source_files_of_every_version() -> None:
 
 
 def test_an_8_0_20_file_is_read_by_its_own_count() -> None:
-    text = encode(SourceInfo("binlog.000007", 120, "db1"), "8.0").replace(b"33\n", b"31\n", 1).removesuffix(b"0\n0\n")
+    text = (
+        encode(SourceInfo("binlog.000007", 120, "db1"), "8.0")
+        .replace(b"33\n", b"31\n", 1)
+        .removesuffix(b"0\n0\n")
+    )
     read = parse(SourceInfo, text, "8.0.46")
     assert read.count == 31
     assert read.record == SourceInfo("binlog.000007", 120, "db1")
@@ -208,17 +242,25 @@ def test_stale_bytes() -> None:
 
 
 def test_what_5_6_left_behind_is_no_channel_of_5_7() -> None:
-    """5.7 writes its channel after the seven lines that it counts and never reads it; only an empty line can be its own."""
+    """5.7 writes its channel after the seven lines that it counts and never reads it; only an empty
+    line can be its own."""
     left = b"7\n./relay.000003\n4\nbinlog.000001\n9\n0\n4\n1\n4\n1\n"
     read = parse(RelayLogInfo, left, "5.7")
     assert (read.record.channel_name, read.stale) == ("", b"4\n1\n")
 
 
 def test_positions_move_together() -> None:
-    moved = RelayLogInfo(number_of_workers=4).at(Position("./relay.000002", 10), Position("binlog.000003", 20))
-    assert (moved.relay_position, moved.source_position) == (Position("./relay.000002", 10), Position("binlog.000003", 20))
+    moved = RelayLogInfo(number_of_workers=4).at(
+        Position("./relay.000002", 10), Position("binlog.000003", 20)
+    )
+    assert (moved.relay_position, moved.source_position) == (
+        Position("./relay.000002", 10),
+        Position("binlog.000003", 20),
+    )
     assert moved.number_of_workers == 4
-    assert SourceInfo(host="h").at(Position("binlog.000003", 20)).source_position == Position("binlog.000003", 20)
+    assert SourceInfo(host="h").at(Position("binlog.000003", 20)).source_position == Position(
+        "binlog.000003", 20
+    )
 
 
 @pytest.mark.parametrize(
@@ -248,10 +290,14 @@ def test_versions_refused(server: str) -> None:
 @pytest.mark.parametrize("record", RECORDS)
 @pytest.mark.parametrize("server", MYSQL)
 def test_the_table_of_fields_fits_the_records(record: type, server: str) -> None:
-    names = [field.name for field in (*record.fields.fields, *record.fields.keyed.get("mariadb", ()))]
+    names = [
+        field.name for field in (*record.fields.fields, *record.fields.keyed.get("mariadb", ()))
+    ]
     own = [field.name for field in dataclasses.fields(record)]
     assert [name for name in names if name != "checkpoint_group_size"] == own
-    assert list(record.fields.of(server)) == list(record.fields.fields[: len(record.fields.of(server))])
+    assert list(record.fields.of(server)) == list(
+        record.fields.fields[: len(record.fields.of(server))]
+    )
     if server in record.fields.keys:
         assert set(key_columns(record, server)) <= set(columns(record, server))
 
@@ -273,7 +319,9 @@ FOREIGN = {
 @pytest.mark.parametrize("data", FOREIGN.values(), ids=FOREIGN.keys())
 @pytest.mark.parametrize("record", RECORDS)
 def test_foreign_files(record: type, data: bytes) -> None:
-    with pytest.raises(InfoError, match=r"file there\.info, line \d+\)\. Next: .*nothing was written") as caught:
+    with pytest.raises(
+        InfoError, match=r"file there\.info, line \d+\)\. Next: .*nothing was written"
+    ) as caught:
         parse(record, data, "5.7", file="there.info")
     assert caught.value.line is not None and caught.value.line <= 2
 
@@ -285,7 +333,8 @@ def written(record: type, server: str) -> bytes:
 @pytest.mark.parametrize("record", RECORDS)
 @pytest.mark.parametrize("server", ["5.6", "5.7", "8.0"])
 def test_cut_off_anywhere(record: type, server: str) -> None:
-    """Every proper beginning of a file is refused by line; that of 5.7's relay-log.info without its last line is a file of 5.6."""
+    """Every proper beginning of a file is refused by line; that of 5.7's relay-log.info without its
+    last line is a file of 5.6."""
     data = written(record, server)
     parse(record, data, server)
     for size in range(len(data) - ((record, server) == (RelayLogInfo, "5.7"))):
@@ -297,7 +346,8 @@ def test_cut_off_anywhere(record: type, server: str) -> None:
 
 @given(st.data())
 def test_garbled_anywhere(data: st.DataObject) -> None:
-    """A changed byte is refused, or it is a value that a server may have written: then it is the file's own."""
+    """A changed byte is refused, or it is a value that a server may have written: then it is the
+    file's own."""
     record = data.draw(st.sampled_from(RECORDS))
     server = data.draw(st.sampled_from(["5.6", "5.7", "8.0"]))
     text = bytearray(written(record, server))
@@ -315,13 +365,25 @@ TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\n\0"), max_siz
 NUMBERS = st.integers(0, (1 << 32) - 1)
 
 
-@given(TEXTS, st.integers(0, (1 << 64) - 1), TEXTS, st.integers(-(1 << 31), (1 << 31) - 1), NUMBERS, TEXTS, st.binary(max_size=40))
-def test_any_value_round_trips(name: str, offset: int, source: str, delay: int, workers: int, channel: str, stale: bytes) -> None:
+@given(
+    TEXTS,
+    st.integers(0, (1 << 64) - 1),
+    TEXTS,
+    st.integers(-(1 << 31), (1 << 31) - 1),
+    NUMBERS,
+    TEXTS,
+    st.binary(max_size=40),
+)
+def test_any_value_round_trips(
+    name: str, offset: int, source: str, delay: int, workers: int, channel: str, stale: bytes
+) -> None:
     records = (
         RelayLogInfo(name, offset, source, offset, delay, workers, 1, channel),
-        SourceInfo(source, offset, name, channel, name, ignored_server_ids=(workers, 7), tls_ciphersuites=channel or None),
-        WorkerInfo(workers, name, offset, source, offset, checkpoint_group_bitmap=stale, channel_name=channel),
-    )
+        SourceInfo(source, offset, name, channel, name, ignored_server_ids=(workers, 7),
+                   tls_ciphersuites=channel or None),
+        WorkerInfo(workers, name, offset, source, offset, checkpoint_group_bitmap=stale,
+                   channel_name=channel),
+    )  # fmt: skip
     for record in records:
         read = parse(type(record), encode(record, "8.0") + stale, "8.0")
         assert (read.record, read.stale) == (record, stale)
@@ -329,7 +391,8 @@ def test_any_value_round_trips(name: str, offset: int, source: str, delay: int, 
 
 
 def test_what_a_server_makes_of_damage() -> None:
-    """Less strict, but a line without an end is none: test_real_servers.py shows that real servers do so."""
+    """Less strict, but a line without an end is none: test_real_servers.py shows that real servers
+    do so."""
     text = FORMS["5.7"][0]
     cut = text[: text.index(b"251") + 2]
     with pytest.raises(InfoError, match="cut off in the middle"):
@@ -340,7 +403,12 @@ def test_what_a_server_makes_of_damage() -> None:
         parse(RelayLogInfo, bytes(40), "5.7", as_server=True)
     with pytest.raises(InfoError, match="does not begin with a number"):
         parse(RelayLogInfo, text.replace(b"251", b"x25"), "5.7", as_server=True)
-    assert parse(RelayLogInfo, text.replace(b"251", b"25x"), "5.7", as_server=True).record.relay_log_pos == 25
+    assert (
+        parse(
+            RelayLogInfo, text.replace(b"251", b"25x"), "5.7", as_server=True
+        ).record.relay_log_pos
+        == 25
+    )
     assert parse(RelayLogInfo, text.removesuffix(b"1\n\n"), "5.7", as_server=True).record.id == 1
     source = REAL_5_6_SOURCE.replace(b"6 1 2 3 1 2 3", b"4 1 2")
     assert parse(SourceInfo, source, "5.6", as_server=True).record.ignored_server_ids == (1, 2)
@@ -382,7 +450,11 @@ def test_bad_rows(change: dict[str, Any], message: str) -> None:
 
 def test_bad_rows_of_other_tables() -> None:
     with pytest.raises(InfoError, match=r"a column is missing.*column Sql_delay"):
-        from_row(RelayLogInfo, {name: value for name, value in CHANNEL_9_7.items() if name != "Sql_delay"}, "9.7")
+        from_row(
+            RelayLogInfo,
+            {name: value for name, value in CHANNEL_9_7.items() if name != "Sql_delay"},
+            "9.7",
+        )
     row = to_row(WorkerInfo(), "9.7") | {"Checkpoint_group_size": 8}
     with pytest.raises(InfoError, match="checkpoint_group_size is 8, but 64 fits"):
         from_row(WorkerInfo, row, "9.7")
@@ -397,12 +469,15 @@ def test_bitmaps(executed: set[int], group: int, by: int) -> None:
     assert set(bitmap.groups(bits)) == executed
     assert bitmap.executed(bits, group) == (group in executed)
     assert set(bitmap.groups(bitmap.with_group(bits, group))) == executed | {group}
-    assert set(bitmap.groups(bitmap.shifted(bits, by))) == {number - by for number in executed if number >= by}
+    assert set(bitmap.groups(bitmap.shifted(bits, by))) == {
+        number - by for number in executed if number >= by
+    }
     assert WorkerInfo(checkpoint_group_bitmap=bits).executed_groups == tuple(sorted(executed))
 
 
 def test_a_real_bitmap() -> None:
-    """my57_table_mts4lc_gtid_ap1_rec1: worker 2 executed group 16 and worker 1 all others of the first 20."""
+    """my57_table_mts4lc_gtid_ap1_rec1: worker 2 executed group 16 and worker 1 all others of the
+    first 20."""
     first, second = bytes.fromhex("ffff0e"), bytes.fromhex("000001")
     assert tuple(bitmap.groups(first)) == (*range(16), 17, 18, 19)
     assert tuple(bitmap.groups(second)) == (16,)

@@ -1,4 +1,5 @@
-"""MariaDB's master.info and relay-log.info: what a real replica writes comes back byte for byte, and it reads ours, damaged ones too."""
+"""MariaDB's master.info and relay-log.info: what a real replica writes comes back byte for byte,
+and it reads ours, damaged ones too."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ from tests.servers.fixtures import ServerFactory
 
 VERSION = "mariadb"
 FULL = SourceInfo(
-    "mbinlog.000009", 654321, "db.example", "u", "p", 4444, 7, ssl_ca="/x/ca", heartbeat_period=3.25, ignored_server_ids=(3, 9),
+    "mbinlog.000009", 654321, "db.example", "u", "p", 4444, 7, ssl_ca="/x/ca",
+    heartbeat_period=3.25, ignored_server_ids=(3, 9),
     using_gtid="Slave_Pos", do_domain_ids=(0, 7),
 )  # fmt: skip
 APPLIED = RelayLogInfo("./relay.000001", 4, "mbinlog.000007", 123456, 12)
@@ -27,8 +29,13 @@ APPLIED = RelayLogInfo("./relay.000001", 4, "mbinlog.000007", 123456, 12)
 
 @pytest.mark.parametrize("using_gtid", ["no", "slave_pos", "current_pos"])
 def test_files_of_a_real_replica(using_gtid: str, server_factory: ServerFactory) -> None:
-    """Behind each step of its life: both files are read and written again as they are, and say what the status says."""
-    domains = {"no": "", "slave_pos": ", DO_DOMAIN_IDS=(0, 7)", "current_pos": ", IGNORE_DOMAIN_IDS=(5)"}[using_gtid]
+    """Behind each step of its life: both files are read and written again as they are, and say what
+    the status says."""
+    domains = {
+        "no": "",
+        "slave_pos": ", DO_DOMAIN_IDS=(0, 7)",
+        "current_pos": ", IGNORE_DOMAIN_IDS=(5)",
+    }[using_gtid]
     more = f", IGNORE_SERVER_IDS=(3, 9){domains}"
     with MariadbPair(server_factory, using_gtid=using_gtid) as pair:
         pair.source.execute("CREATE DATABASE d", "CREATE TABLE d.t (a INT PRIMARY KEY)")
@@ -40,7 +47,9 @@ def test_files_of_a_real_replica(using_gtid: str, server_factory: ServerFactory)
         pair.run("START REPLICA")
         pair.settle()
         same(pair)
-        pair.source.execute("INSERT INTO d.t VALUES (1)", "FLUSH LOGS", "INSERT INTO d.t VALUES (2)")
+        pair.source.execute(
+            "INSERT INTO d.t VALUES (1)", "FLUSH LOGS", "INSERT INTO d.t VALUES (2)"
+        )
         pair.settle()
         same(pair)
         pair.run("STOP REPLICA")
@@ -63,9 +72,18 @@ def same(pair: MariadbPair) -> SourceInfo:
 
 
 def stands(pair: MariadbPair, source: SourceInfo) -> None:
-    shown, relay = pair.status(), parse(RelayLogInfo, (pair.replica.data / RELAY).read_bytes(), VERSION).record
-    assert (shown["Master_Log_File"], shown["Read_Master_Log_Pos"]) == (source.source_log_name, source.source_log_pos)
-    assert (shown["Relay_Master_Log_File"], shown["Exec_Master_Log_Pos"]) == (relay.source_log_name, relay.source_log_pos)
+    shown, relay = (
+        pair.status(),
+        parse(RelayLogInfo, (pair.replica.data / RELAY).read_bytes(), VERSION).record,
+    )
+    assert (shown["Master_Log_File"], shown["Read_Master_Log_Pos"]) == (
+        source.source_log_name,
+        source.source_log_pos,
+    )
+    assert (shown["Relay_Master_Log_File"], shown["Exec_Master_Log_Pos"]) == (
+        relay.source_log_name,
+        relay.source_log_pos,
+    )
     assert shown["Using_Gtid"] == source.using_gtid
 
 
@@ -81,15 +99,23 @@ def damages() -> dict[str, tuple[str, bytes]]:
         "source: no key": (SOURCE, source[: source.index(b"using_gtid")]),
         "source: no marker": (SOURCE, source.removesuffix(b"END_MARKER\n")),
         "source: cut inside a key": (SOURCE, source[: source.index(b"do_domain_ids") + 4]),
-        "source: keys in another order": (SOURCE, without.replace(b"END", b"other=3\nusing_gtid=2\nusing_gtid=1\nEND")),
+        "source: keys in another order": (
+            SOURCE,
+            without.replace(b"END", b"other=3\nusing_gtid=2\nusing_gtid=1\nEND"),
+        ),
         "source: key behind the marker": (SOURCE, without + b"using_gtid=2\n"),
         "source: too few server ids": (SOURCE, source.replace(b"2 3 9", b"4 3 9")),
-    }  # fmt: skip
+    }
 
 
 def test_a_real_server_reads_ours(server_factory: ServerFactory) -> None:
-    server = server_factory(VERSION, options={"server_id": 9, "skip-slave-start": None, "relay-log": "relay"})
-    server.execute("CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_LOG_FILE='mbinlog.000001', MASTER_LOG_POS=4")
+    server = server_factory(
+        VERSION, options={"server_id": 9, "skip-slave-start": None, "relay-log": "relay"}
+    )
+    server.execute(
+        "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_LOG_FILE='mbinlog.000001', "
+        "MASTER_LOG_POS=4"
+    )
     server.stop()
     good = {RELAY: encode(APPLIED, VERSION), SOURCE: encode(FULL, VERSION)}
     for damage, (name, data) in damages().items():
@@ -102,16 +128,30 @@ def test_a_real_server_reads_ours(server_factory: ServerFactory) -> None:
         if expected(name, data, VERSION) is None:
             assert (server.data / name).read_bytes() == data, damage
             continue
-        read = {file: parse(RECORDS[file], content, VERSION, as_server=True).record for file, content in given.items()}
+        read = {
+            file: parse(RECORDS[file], content, VERSION, as_server=True).record
+            for file, content in given.items()
+        }
         agrees(shown, read[RELAY], read[SOURCE], damage)
         for file, content in given.items():
-            assert (server.data / file).read_bytes() == overwritten(content, encode(read[file], VERSION)), damage
+            assert (server.data / file).read_bytes() == overwritten(
+                content, encode(read[file], VERSION)
+            ), damage
 
 
 def agrees(shown: dict[str, Any], relay: RelayLogInfo, source: SourceInfo, damage: str) -> None:
-    assert (shown["Relay_Log_Pos"], shown["Exec_Master_Log_Pos"]) == (relay.relay_log_pos, relay.source_log_pos), damage
-    assert (shown["Relay_Master_Log_File"], shown["SQL_Delay"]) == (relay.source_log_name, relay.sql_delay), damage
-    assert (shown["Master_Log_File"], shown["Read_Master_Log_Pos"]) == (source.source_log_name, source.source_log_pos), damage
+    assert (shown["Relay_Log_Pos"], shown["Exec_Master_Log_Pos"]) == (
+        relay.relay_log_pos,
+        relay.source_log_pos,
+    ), damage
+    assert (shown["Relay_Master_Log_File"], shown["SQL_Delay"]) == (
+        relay.source_log_name,
+        relay.sql_delay,
+    ), damage
+    assert (shown["Master_Log_File"], shown["Read_Master_Log_Pos"]) == (
+        source.source_log_name,
+        source.source_log_pos,
+    ), damage
     assert (shown["Master_Host"], shown["Master_Port"]) == (source.host, source.port), damage
     assert (shown["Using_Gtid"], shown["Replicate_Do_Domain_Ids"].replace(" ", "")) == (
         source.using_gtid,
@@ -136,7 +176,9 @@ def test_what_no_server_writes(change: tuple[bytes, bytes], message: str) -> Non
 def test_what_only_one_of_the_two_has() -> None:
     with pytest.raises(CheckpointError, match="MariaDB has no Enabled_auto_position"):
         encode(SourceInfo(enabled_auto_position=True), VERSION)
-    with pytest.raises(CheckpointError, match=r"MySQL 5\.7 has no Using_gtid, which is 'Slave_Pos'"):
+    with pytest.raises(
+        CheckpointError, match=r"MySQL 5\.7 has no Using_gtid, which is 'Slave_Pos'"
+    ):
         encode(replace(FULL, do_domain_ids=()), "5.7")
     with pytest.raises(CheckpointError, match="MariaDB has no Number_of_workers"):
         encode(RelayLogInfo(number_of_workers=4), VERSION)
@@ -148,11 +190,15 @@ def old_words(name: str) -> str:
 
 
 @pytest.mark.parametrize("using_gtid", ["no", "slave_pos"])
-def test_status_of_a_data_directory(using_gtid: str, server_factory: ServerFactory, capsys: pytest.CaptureFixture[str]) -> None:
+def test_status_of_a_data_directory(
+    using_gtid: str, server_factory: ServerFactory, capsys: pytest.CaptureFixture[str]
+) -> None:
     """`binlag status` beside SHOW SLAVE STATUS of the server that was started on the same files."""
     with MariadbPair(server_factory, using_gtid=using_gtid) as pair:
         pair.source.execute("CREATE DATABASE d", "CREATE TABLE d.t (a INT PRIMARY KEY)")
-        pair.change_source(", IGNORE_SERVER_IDS=(3)" + (", DO_DOMAIN_IDS=(0, 7)" if using_gtid != "no" else ""))
+        pair.change_source(
+            ", IGNORE_SERVER_IDS=(3)" + (", DO_DOMAIN_IDS=(0, 7)" if using_gtid != "no" else "")
+        )
         pair.run("START REPLICA")
         pair.settle()
         pair.replica.kill()
@@ -170,6 +216,10 @@ def test_status_of_a_data_directory(using_gtid: str, server_factory: ServerFacto
         if value is not None and name not in moved and str(value) != str(real[old_words(name)])
     }
     assert differences == {}
-    assert {"Using_Gtid", "Replicate_Do_Domain_Ids", "Exec_Master_Log_Pos", "Relay_Log_File", "Master_Log_File"} <= {
-        name for name, value in told["status"].items() if value is not None
-    }
+    assert {
+        "Using_Gtid",
+        "Replicate_Do_Domain_Ids",
+        "Exec_Master_Log_Pos",
+        "Relay_Log_File",
+        "Master_Log_File",
+    } <= {name for name, value in told["status"].items() if value is not None}

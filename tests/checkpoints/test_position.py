@@ -6,8 +6,18 @@ from checkpoints.position import Position
 
 
 def test_files_are_ordered_by_number() -> None:
-    places = [Position("binlog.1000000", 4), Position("binlog.999999", 900), Position("binlog.999999", 4), Position("binlog.000010", 5000)]
-    assert [str(place) for place in sorted(places)] == ["binlog.000010:5000", "binlog.999999:4", "binlog.999999:900", "binlog.1000000:4"]
+    places = [
+        Position("binlog.1000000", 4),
+        Position("binlog.999999", 900),
+        Position("binlog.999999", 4),
+        Position("binlog.000010", 5000),
+    ]
+    assert [str(place) for place in sorted(places)] == [
+        "binlog.000010:5000",
+        "binlog.999999:4",
+        "binlog.999999:900",
+        "binlog.1000000:4",
+    ]
 
 
 def test_equality_and_hash() -> None:

@@ -1,4 +1,5 @@
-"""Real servers read the files that we write, and make of damaged ones what `as_server` says; then they write over them in place."""
+"""Real servers read the files that we write, and make of damaged ones what `as_server` says; then
+they write over them in place."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ from tests.servers.fixtures import ServerFactory
 RELAY, SOURCE = "relay-log.info", "master.info"
 RECORDS: Mapping[str, type] = {RELAY: RelayLogInfo, SOURCE: SourceInfo}
 CHANGE_MASTER = (
-    "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_USER='u', MASTER_PASSWORD='p', MASTER_PORT=3399, "
+    "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_USER='u', MASTER_PASSWORD='p', "
+    "MASTER_PORT=3399, "
     "MASTER_LOG_FILE='binlog.000001', MASTER_LOG_POS=4"
 )
 
@@ -30,8 +32,15 @@ def lines(data: bytes, count: int) -> bytes:
     return b"".join(data.splitlines(keepends=True)[:count])
 
 
-USUAL = ("nothing", "cut inside the source position", "zeros at the end", "source: empty", "source: too few server ids")
-"""What is tried each time; BINLAG_ALL_CASES=1 tries all, which takes two starts of a server each."""
+USUAL = (
+    "nothing",
+    "cut inside the source position",
+    "zeros at the end",
+    "source: empty",
+    "source: too few server ids",
+)
+"""What is tried each time; BINLAG_ALL_CASES=1 tries all, which takes two starts of a server
+each."""
 
 
 def damages(good: Mapping[str, bytes]) -> dict[str, tuple[str, bytes]]:
@@ -61,9 +70,29 @@ def good_files(server: Server, version: str) -> dict[str, bytes]:
     server.stop()
     relay: RelayLogInfo = parse(RelayLogInfo, (server.data / RELAY).read_bytes(), version).record
     source: SourceInfo = parse(SourceInfo, (server.data / SOURCE).read_bytes(), version).record
-    relay = replace(relay, source_log_name="binlog.000007", source_log_pos=123456, sql_delay=12, number_of_workers=3)
-    source = replace(source, source_log_name="binlog.000009", source_log_pos=654321, host="db.example", port=4444, connect_retry=7)
-    source = replace(source, ssl_ca="/x/ca", heartbeat_period=3.25, ignored_server_ids=(3, 9), retry_count=11, bind="::1")
+    relay = replace(
+        relay,
+        source_log_name="binlog.000007",
+        source_log_pos=123456,
+        sql_delay=12,
+        number_of_workers=3,
+    )
+    source = replace(
+        source,
+        source_log_name="binlog.000009",
+        source_log_pos=654321,
+        host="db.example",
+        port=4444,
+        connect_retry=7,
+    )
+    source = replace(
+        source,
+        ssl_ca="/x/ca",
+        heartbeat_period=3.25,
+        ignored_server_ids=(3, 9),
+        retry_count=11,
+        bind="::1",
+    )
     return {RELAY: encode(relay, version), SOURCE: encode(source, version)}
 
 
@@ -85,11 +114,26 @@ def expected(name: str, data: bytes, version: str) -> InfoFile[Any] | None:
 
 
 def agrees(shown: dict[str, Any], relay: RelayLogInfo, source: SourceInfo) -> None:
-    assert (shown["Relay_Log_Pos"], shown["Exec_Master_Log_Pos"]) == (relay.relay_log_pos, relay.source_log_pos)
-    assert (shown["Relay_Master_Log_File"], shown["SQL_Delay"]) == (relay.source_log_name, relay.sql_delay)
-    assert (shown["Master_Log_File"], shown["Read_Master_Log_Pos"]) == (source.source_log_name, source.source_log_pos)
-    assert (shown["Master_Host"], shown["Master_Port"], shown["Connect_Retry"]) == (source.host, source.port, source.connect_retry)
-    assert shown["Replicate_Ignore_Server_Ids"].replace(" ", "") == ",".join(map(str, source.ignored_server_ids))
+    assert (shown["Relay_Log_Pos"], shown["Exec_Master_Log_Pos"]) == (
+        relay.relay_log_pos,
+        relay.source_log_pos,
+    )
+    assert (shown["Relay_Master_Log_File"], shown["SQL_Delay"]) == (
+        relay.source_log_name,
+        relay.sql_delay,
+    )
+    assert (shown["Master_Log_File"], shown["Read_Master_Log_Pos"]) == (
+        source.source_log_name,
+        source.source_log_pos,
+    )
+    assert (shown["Master_Host"], shown["Master_Port"], shown["Connect_Retry"]) == (
+        source.host,
+        source.port,
+        source.connect_retry,
+    )
+    assert shown["Replicate_Ignore_Server_Ids"].replace(" ", "") == ",".join(
+        map(str, source.ignored_server_ids)
+    )
     assert (shown["Master_SSL_CA_File"], shown["Master_Retry_Count"], shown["Master_Bind"]) == (
         source.ssl_ca,
         source.retry_count,
@@ -114,11 +158,20 @@ def test_files_of_ours_and_damaged_ones(version: str, server_factory: ServerFact
         server.stop()
         found = expected(name, data, version)
         if found is None:
-            failed = shown["Relay_Log_Pos"] == 0 if name == RELAY else "Error reading master configuration" in server.log_text()[log_start:]
+            failed = (
+                shown["Relay_Log_Pos"] == 0
+                if name == RELAY
+                else "Error reading master configuration" in server.log_text()[log_start:]
+            )
             assert failed, damage
             assert (server.data / name).read_bytes() == data, damage
         else:
-            read = {file: parse(RECORDS[file], content, version, as_server=True).record for file, content in given.items()}
+            read = {
+                file: parse(RECORDS[file], content, version, as_server=True).record
+                for file, content in given.items()
+            }
             agrees(shown, read[RELAY], read[SOURCE])
             for file, content in given.items():
-                assert (server.data / file).read_bytes() == overwritten(content, encode(read[file], version)), damage
+                assert (server.data / file).read_bytes() == overwritten(
+                    content, encode(read[file], version)
+                ), damage

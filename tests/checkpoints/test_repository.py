@@ -33,7 +33,9 @@ START = RelayLogInfo("./relay.000001", 4, "binlog.000001", 4)
 
 
 def moved(number: int) -> RelayLogInfo:
-    return START.at(Position("./relay.000002", 100 * number), Position("binlog.000001", 1000 * number))
+    return START.at(
+        Position("./relay.000002", 100 * number), Position("binlog.000001", 1000 * number)
+    )
 
 
 def opened(disk: Disk, period: int = 0, server: str = "5.7") -> Repository[RelayLogInfo]:
@@ -65,21 +67,32 @@ def test_one_write_and_one_fsync() -> None:
     repository = opened(disk, period=2)
     for number in range(1, 4):
         repository.flush(moved(number), Occasion.COMMIT)
-    assert [operation.action for operation in disk.operations] == ["create", "write", "write", "fsync", "write"]
+    assert [operation.action for operation in disk.operations] == [
+        "create",
+        "write",
+        "write",
+        "fsync",
+        "write",
+    ]
 
 
 def test_every_crash_of_a_synced_position() -> None:
-    """With sync_relay_log_info=1 the file says, after any crash of a disk with whole sectors, the last or the last but one position."""
+    """With sync_relay_log_info=1 the file says, after any crash of a disk with whole sectors, the
+    last or the last but one position."""
     for kind in CrashKind:
         for crash in points(sector_bytes=512):
             disk, acknowledged = crashed(crash, sector_bytes=512)
             for outcome, left in disk.crashes(kind, Coverage.EVERY):
                 found = opened(left).read()
-                assert found in (moved(acknowledged), moved(acknowledged + 1)), (str(crash), str(outcome))
+                assert found in (moved(acknowledged), moved(acknowledged + 1)), (
+                    str(crash),
+                    str(outcome),
+                )
 
 
 def test_what_a_torn_position_looks_like() -> None:
-    """On a disk that tears anywhere, a position overwritten in place can become one that never was: the counter-example is kept."""
+    """On a disk that tears anywhere, a position overwritten in place can become one that never was:
+    the counter-example is kept."""
     wrong = set()
     for crash in points(sector_bytes=1):
         disk, acknowledged = crashed(crash, sector_bytes=1)
@@ -110,7 +123,9 @@ def points(sector_bytes: int) -> list[CrashPoint]:
 
 def crashed(crash: CrashPoint, sector_bytes: int) -> tuple[SimulatedDisk, int]:
     """The disk of a run that was cut off, and the last position that was acknowledged."""
-    disk = SimulatedDisk(before(), medium=Medium(sector_bytes=sector_bytes, extends_with_zeros=False), crash_at=crash)
+    disk = SimulatedDisk(
+        before(), medium=Medium(sector_bytes=sector_bytes, extends_with_zeros=False), crash_at=crash
+    )
     acknowledged = [1]
     with pytest.raises(Crashed):
         workload(disk, acknowledged.append)
@@ -118,7 +133,8 @@ def crashed(crash: CrashPoint, sector_bytes: int) -> tuple[SimulatedDisk, int]:
 
 
 def test_an_empty_file_after_the_first_start() -> None:
-    """Killed between creating the file and writing it, the server finds an empty one and does not start."""
+    """Killed between creating the file and writing it, the server finds an empty one and does not
+    start."""
     disk = SimulatedDisk(crash_at=CrashPoint.parse("1 after"))
     with pytest.raises(Crashed):
         opened(disk).flush(START, Occasion.CHANGE)
@@ -165,7 +181,9 @@ def test_a_full_disk_and_a_failing_fsync() -> None:
     with pytest.raises(OSError, match="Input/output"):
         repository.flush(moved(2), Occasion.STOP)
     assert repository.read() == moved(2), "the page cache has it"
-    assert [opened(left).read() for _, left in disk.crashes(CrashKind.OS)] == [moved(1)], "the disk has not"
+    assert [opened(left).read() for _, left in disk.crashes(CrashKind.OS)] == [moved(1)], (
+        "the disk has not"
+    )
 
 
 def rows_of(store: MemoryTableStore, table: str) -> list[dict[str, Any]]:
@@ -215,11 +233,24 @@ def test_channels_and_workers() -> None:
         for number in (1, 2):
             worker = home.worker_info(number, channel)
             worker.read()
-            worker.flush(WorkerInfo(id=number, channel_name=channel, checkpoint_group_bitmap=bitmap.of([number])), Occasion.COMMIT)
-    assert [(row["Channel_name"], row["Id"]) for row in store.rows("slave_worker_info")] == [("", 1), ("", 2), ("east", 1), ("east", 2)]
+            worker.flush(
+                WorkerInfo(
+                    id=number, channel_name=channel, checkpoint_group_bitmap=bitmap.of([number])
+                ),
+                Occasion.COMMIT,
+            )
+    assert [(row["Channel_name"], row["Id"]) for row in store.rows("slave_worker_info")] == [
+        ("", 1),
+        ("", 2),
+        ("east", 1),
+        ("east", 2),
+    ]
     assert [worker.executed_groups for worker in home.workers(2, "east")] == [(1,), (2,)]
     with pytest.raises(
-        CheckpointError, match=re.escape("mysql.slave_worker_info (Channel_name='east', Id=3) is not there, but 3 workers ran")
+        CheckpointError,
+        match=re.escape(
+            "mysql.slave_worker_info (Channel_name='east', Id=3) is not there, but 3 workers ran"
+        ),
     ):
         home.workers(3, "east")
     with pytest.raises(CheckpointError, match="the record's Channel_name is 'west'"):
@@ -245,7 +276,13 @@ def test_worker_files() -> None:
 
 def test_one_row_in_5_6() -> None:
     store = MemoryTableStore()
-    home = Repositories("5.6", SimulatedDisk(), store, relay_log_info_repository="table", master_info_repository="TABLE")
+    home = Repositories(
+        "5.6",
+        SimulatedDisk(),
+        store,
+        relay_log_info_repository="table",
+        master_info_repository="TABLE",
+    )
     for host in ("one", "two"):
         repository = home.source_info()
         repository.read()
@@ -267,7 +304,9 @@ def test_one_row_in_5_6() -> None:
         ("8.0", {"master_info_repository": "MEMORY"}, "give FILE or TABLE"),
     ],
 )
-def test_options_refused_before_anything_is_read(server: str, options: dict[str, str], message: str) -> None:
+def test_options_refused_before_anything_is_read(
+    server: str, options: dict[str, str], message: str
+) -> None:
     disk = SimulatedDisk({"relay-log.info": b"garbage"})
     with pytest.raises(CheckpointError, match=message):
         Repositories(server, disk, MemoryTableStore(), **options)
@@ -277,8 +316,15 @@ def test_defaults_of_the_versions() -> None:
     disk, store = SimulatedDisk(), MemoryTableStore()
     for server, kept in (("5.5", "FILE"), ("5.7", "FILE"), ("8.0", "TABLE"), ("9.7", "TABLE")):
         assert Repositories(server, disk, store).relay_log_info().kept == kept
-        assert Repositories(server, disk, store).source_info().counter.period == (0 if server == "5.5" else 10000)
-    assert Repositories("5.7", disk, options=SyncOptions(sync_relay_log_info=1)).worker_info(1).counter.period == 1
+        assert Repositories(server, disk, store).source_info().counter.period == (
+            0 if server == "5.5" else 10000
+        )
+    assert (
+        Repositories("5.7", disk, options=SyncOptions(sync_relay_log_info=1))
+        .worker_info(1)
+        .counter.period
+        == 1
+    )
     with pytest.raises(CheckpointError, match="no tables to keep it in"):
         Repositories("8.0", disk)
     with pytest.raises(CheckpointError, match="error 3077"):
@@ -286,7 +332,8 @@ def test_defaults_of_the_versions() -> None:
 
 
 def test_real_sequences() -> None:
-    """Real files of one replica after each other, written over each other: each is what the next start reads."""
+    """Real files of one replica after each other, written over each other: each is what the next
+    start reads."""
     for scenario in real.scenarios():
         if "_file_" not in scenario.name:
             continue
@@ -301,10 +348,17 @@ def test_real_sequences() -> None:
             assert disk.contents()["relay-log.info"].startswith(encode(record, server))
 
 
-@given(st.lists(st.tuples(st.integers(0, 10**12), st.integers(0, 10**12)), min_size=1, max_size=8), st.integers(0, 3))
+@given(
+    st.lists(st.tuples(st.integers(0, 10**12), st.integers(0, 10**12)), min_size=1, max_size=8),
+    st.integers(0, 3),
+)
 def test_unsynced_positions_after_a_crash(positions: list[tuple[int, int]], period: int) -> None:
-    """On a disk with whole sectors an OS crash leaves a position that was written, and none older than the last synced one."""
-    records = [START.at(Position("./relay.000002", relay), Position("binlog.000001", source)) for relay, source in positions]
+    """On a disk with whole sectors an OS crash leaves a position that was written, and none older
+    than the last synced one."""
+    records = [
+        START.at(Position("./relay.000002", relay), Position("binlog.000001", source))
+        for relay, source in positions
+    ]
     disk = SimulatedDisk({"relay-log.info": encode(START, "5.7")}, medium=Medium(sector_bytes=512))
     repository = opened(disk, period)
     allowed = [START]

@@ -1,4 +1,5 @@
-"""`binlag clock` and `binlag status`: what they print, as text, table and JSON, and what they refuse."""
+"""`binlag clock` and `binlag status`: what they print, as text, table and JSON, and what they
+refuse."""
 
 from __future__ import annotations
 
@@ -35,33 +36,98 @@ def lines(*arguments: object) -> list[dict[str, Any]]:
 @pytest.fixture
 def binlog(tmp_path: Path) -> Path:
     images = b"".join(b"\x00" + bytes([number, 0, 0, 0]) for number in range(200))
-    events = (gtid(1), query(b"BEGIN"), table_map(), rows_event(30, images), xid(), gtid(2), query(b"DROP TABLE x", b"d2"))
+    events = (
+        gtid(1),
+        query(b"BEGIN"),
+        table_map(),
+        rows_event(30, images),
+        xid(),
+        gtid(2),
+        query(b"DROP TABLE x", b"d2"),
+    )
     return write(tmp_path, log((35, bytes(8)), *events))
 
 
 def test_scenarios_are_listed() -> None:
-    listed = [line.split()[0] for line in run(clock.command, "--scenario", "list").stdout.splitlines()]
+    listed = [
+        line.split()[0] for line in run(clock.command, "--scenario", "list").stdout.splitlines()
+    ]
     assert listed == list(SCENARIOS)
 
 
 def test_a_scenario_as_json() -> None:
-    found = [line for line in lines("--scenario", "ddl", "--every", 5) if line["replica"] == "no workers"]
-    assert [line["seconds_behind"] for line in found] == [0, 0, 0, 0, 0, 0, 0, 0, 5, 10, 15, 20, 25, 30, 0, 0]
+    found = [
+        line for line in lines("--scenario", "ddl", "--every", 5) if line["replica"] == "no workers"
+    ]
+    assert [line["seconds_behind"] for line in found] == [
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        5,
+        10,
+        15,
+        20,
+        25,
+        30,
+        0,
+        0,
+    ]
     assert [line["transactions_left"] for line in found][7:15] == [0, 1, 1, 1, 1, 1, 1, 0]
     assert found[8]["seconds_left"] == 25.3
 
 
 def test_a_log_as_text(binlog: Path) -> None:
-    result = run(clock.command, binlog, "--server", "8.0", "--workers", 2, "--row-speed", 0.0001, "--every", 1)
+    result = run(
+        clock.command,
+        binlog,
+        "--server",
+        "8.0",
+        "--workers",
+        2,
+        "--row-speed",
+        0.0001,
+        "--every",
+        1,
+    )
     assert result.exit_code == 0, result.output
     head, columns, first, *_ = result.stdout.splitlines()
     assert head == "-- 8.0, 2 workers"
-    assert columns.split() == ["time", "(UTC)", "seconds", "behind", "true", "lag", "left", "MB", "left", "s", "to", "drain"]
+    assert columns.split() == [
+        "time",
+        "(UTC)",
+        "seconds",
+        "behind",
+        "true",
+        "lag",
+        "left",
+        "MB",
+        "left",
+        "s",
+        "to",
+        "drain",
+    ]
     assert first.split()[-3] == "2"
 
 
 def test_the_whole_status_at_a_moment(binlog: Path) -> None:
-    result = run(clock.command, binlog, "--server", "8.0", "--workers", 2, "--row-speed", 0.0001, "--status-at", 1, "--json")
+    result = run(
+        clock.command,
+        binlog,
+        "--server",
+        "8.0",
+        "--workers",
+        2,
+        "--row-speed",
+        0.0001,
+        "--status-at",
+        1,
+        "--json",
+    )
     told = json.loads(result.stdout)
     assert told["status"]["Replica_SQL_Running"] == "Yes"
     workers = told["performance_schema"]["replication_applier_status_by_worker"]
@@ -76,7 +142,9 @@ def test_a_picture(binlog: Path, tmp_path: Path) -> None:
     pytest.importorskip("altair")
     pictures = [tmp_path / "curve.json", tmp_path / "gap.json"]
     assert run(clock.command, binlog, "--plot", pictures[0]).exit_code == 0
-    assert run(clock.command, "--scenario", "gap", "--every", 5, "--plot", pictures[1]).exit_code == 0
+    assert (
+        run(clock.command, "--scenario", "gap", "--every", 5, "--plot", pictures[1]).exit_code == 0
+    )
     curve, gap = (json.loads(path.read_text()) for path in pictures)
     assert len(curve["hconcat"]) == 1
     assert len(gap["vconcat"][0]["hconcat"]) == len(gap["vconcat"][1]["hconcat"]) == 3
@@ -107,13 +175,17 @@ def test_a_page_with_a_picture_asks_no_address(tmp_path: Path) -> None:
     ids=str,
 )
 def test_what_it_refuses(binlog: Path, arguments: list[str]) -> None:
-    result = run(clock.command, *(str(binlog) if argument == "FILE" else argument for argument in arguments))
+    result = run(
+        clock.command, *(str(binlog) if argument == "FILE" else argument for argument in arguments)
+    )
     assert isinstance(result.exception, UsageError)
 
 
 def folder_of(tmp_path: Path) -> Path:
     """The files of a real 5.7.29 with four workers after STOP SLAVE."""
-    scenario = next(scenario for scenario in FILE_SCENARIOS if scenario.name == "my57_file_mts4_gtid_ap1_rec0")
+    scenario = next(
+        scenario for scenario in FILE_SCENARIOS if scenario.name == "my57_file_mts4_gtid_ap1_rec0"
+    )
     for path in (scenario / "raw").glob("3.*"):
         (tmp_path / path.name.removeprefix("3.")).write_bytes(path.read_bytes())
     return tmp_path
@@ -122,7 +194,10 @@ def folder_of(tmp_path: Path) -> Path:
 def test_status_of_a_folder(tmp_path: Path) -> None:
     folder = folder_of(tmp_path)
     vertical = run(status.command, folder).stdout
-    assert vertical.startswith("*************************** 1. row ***************************\n               Slave_IO_State: \n")
+    assert vertical.startswith(
+        "*************************** 1. row ***************************\n"
+        "               Slave_IO_State: \n"
+    )
     assert "          Exec_Master_Log_Pos: 5354\n" in vertical
     assert "        Seconds_Behind_Master: NULL\n" in vertical
     table = run(status.command, folder, "--format", "table", "--performance-schema").stdout
@@ -138,9 +213,14 @@ def test_status_of_a_folder(tmp_path: Path) -> None:
 def test_status_by_the_names_of_another_version(tmp_path: Path) -> None:
     folder = folder_of(tmp_path)
     assert "Seconds_Behind_Source" in run(status.command, folder, "--server", "8.0").stdout
-    assert "Seconds_Behind_Master" in run(status.command, folder, "--server", "8.0", "--old-names").stdout
+    assert (
+        "Seconds_Behind_Master"
+        in run(status.command, folder, "--server", "8.0", "--old-names").stdout
+    )
     for server in ("9.7", "nonsense"):
-        assert isinstance(run(status.command, folder, "--server", server, "--old-names").exception, UsageError)
+        assert isinstance(
+            run(status.command, folder, "--server", server, "--old-names").exception, UsageError
+        )
 
 
 def test_rows_as_the_client_prints_them() -> None:

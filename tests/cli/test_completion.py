@@ -1,4 +1,5 @@
-"""Completion in real shells, after the lines that the help and the page tell to put into a shell's start file.
+"""Completion in real shells, after the lines that the help and the page tell to put into a shell's
+start file.
 
 In bash and zsh the Tab key is pressed on a terminal; fish has a command for what Tab would offer.
 """
@@ -49,7 +50,9 @@ def variables(tmp_path: Path) -> dict[str, str]:
 def told(text: str) -> dict[str, list[str]]:
     """Start file -> the lines for it, as the page and the help lay them out."""
     found: dict[str, list[str]] = {}
-    for line, file in re.findall(r"^ +(?:(?:bash|zsh|fish) +)?(\S.*?) +(?:# )?in ~/([\w./]+)", text, re.MULTILINE):
+    for line, file in re.findall(
+        r"^ +(?:(?:bash|zsh|fish) +)?(\S.*?) +(?:# )?in ~/([\w./]+)", text, re.MULTILINE
+    ):
         found.setdefault(file, []).append(line)
     return found
 
@@ -70,7 +73,13 @@ def start_file(shell: str, variables: dict[str, str], more: str = "") -> None:
 
 
 def test_the_help_says_what_the_page_says() -> None:
-    done = subprocess.run([sys.executable, "-m", "applier", "completion", "--help"], capture_output=True, text=True, check=True, cwd=ROOT)
+    done = subprocess.run(
+        [sys.executable, "-m", "applier", "completion", "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+    )
     assert told(done.stdout) == told(PAGE.read_text())
     assert sorted(told(done.stdout)) == sorted(START_FILES.values())
     assert START_FILES.keys() == set(SHELLS)
@@ -83,7 +92,14 @@ def test_the_function_in_bash(variables: dict[str, str]) -> None:
         script = f"""eval "$(binlag completion bash)"
 COMP_WORDS=({shlex.join(["binlag", *words])}) COMP_CWORD={len(words)}
 _binlag_completion binlag; printf '%s\\n' "${{COMPREPLY[@]}}" """
-        done = subprocess.run(["bash", "-c", script], cwd=ROOT, capture_output=True, text=True, check=True, env=variables)
+        done = subprocess.run(
+            ["bash", "-c", script],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+            env=variables,
+        )
         return done.stdout.split()
 
     assert completed("cl") == ["clock"]
@@ -99,7 +115,8 @@ class Terminal:
     def __init__(self, command: list[str], variables: dict[str, str]) -> None:
         self._keys, end = pty.openpty()
         self._shell = subprocess.Popen(
-            command, cwd=ROOT, env=variables | {"TERM": "xterm", "COLUMNS": "500"}, stdin=end, stdout=end, stderr=end,
+            command, cwd=ROOT, env=variables | {"TERM": "xterm", "COLUMNS": "500"}, stdin=end,
+            stdout=end, stderr=end,
             start_new_session=True,
         )  # fmt: skip
         os.close(end)
@@ -145,7 +162,12 @@ def test_fish(variables: dict[str, str]) -> None:
 
     def offered(typed: str) -> list[str]:
         done = subprocess.run(
-            [fish, "-c", f"complete -C {shlex.quote(typed)}"], cwd=ROOT, capture_output=True, text=True, check=True, env=variables
+            [fish, "-c", f"complete -C {shlex.quote(typed)}"],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+            env=variables,
         )
         return [line.partition("\t")[0] for line in done.stdout.splitlines()]
 

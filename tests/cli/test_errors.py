@@ -1,4 +1,5 @@
-"""Bad input of every kind, through the command line: exit code, code, place, next step, one line. And --verbose, which tells no secret."""
+"""Bad input of every kind, through the command line: exit code, code, place, next step, one line.
+And --verbose, which tells no secret."""
 
 from __future__ import annotations
 
@@ -22,7 +23,19 @@ from applier.masking import mask
 from checkpoints.errors import CheckpointError
 from checkpoints.gtid import GtidError
 from tests.applier.logs import BEGIN, INT_TABLE, inner, insert, ints, transaction
-from tests.binlog.build import MAGIC, event, format_description, gtid, log, payload, query, rows, table_map, write, xid
+from tests.binlog.build import (
+    MAGIC,
+    event,
+    format_description,
+    gtid,
+    log,
+    payload,
+    query,
+    rows,
+    table_map,
+    write,
+    xid,
+)
 from tests.cli.wrong_commands import COMMANDS, FIRST, SECRET
 
 Said = Callable[..., tuple[int, list[str]]]
@@ -30,7 +43,9 @@ GOOD = log(*insert(1, 5))
 
 
 @pytest.fixture
-def said(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Said:
+def said(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Said:
     """Runs a command line in a folder of its own: (exit code, lines on standard error)."""
     monkeypatch.chdir(tmp_path)
 
@@ -59,19 +74,38 @@ LOGS: dict[str, tuple[bytes, str, tuple[str, ...]]] = {
     "encrypted": (b"\xfdbin" + bytes(600), "BL103", ()),
     "a byte that changed": (damaged(GOOD, FIRST + 25), "BL105", (f"position {FIRST}",)),
     "an event type that is none": (with_event(250, b""), "BL106", (f"position {FIRST}",)),
-    "a length that is none": (log() + struct.pack("<IBIIIH", 0, 2, 1, 5, 0, 0), "BL106", (f"position {FIRST}",)),
-    "a format that is cut": (MAGIC + event(15, b"\x04\0" + bytes(20), at=4), "BL107", ("position 4",)),
-    "a log of version 9": (MAGIC + event(15, b"\x09\0" + format_description()[21:-4], at=4), "BL108", ("position 4",)),
-    "more columns than mapped": (log(*transaction(1, table_map(), rows(30, ints(5), width=3))), "BL111", ("position", "table d.t")),
-    "an image that is cut": (log(*transaction(1, table_map(), rows(30, b"\0\1"))), "BL111", ("position", "table d.t")),
-    "a payload that lies": (log(gtid(1), payload(inner(BEGIN, xid()), size=7)), "BL113", ("position",)),
-    "rows of nobody": (log(gtid(1), BEGIN, rows(30, ints(5), table_id=7), xid()), "BL114", ("position",)),
+    "a length that is none": (log() + struct.pack("<IBIIIH", 0, 2, 1, 5, 0, 0), "BL106",
+                              (f"position {FIRST}",)),
+    "a format that is cut": (MAGIC + event(15, b"\x04\0" + bytes(20), at=4), "BL107",
+                             ("position 4",)),
+    "a log of version 9": (MAGIC + event(15, b"\x09\0" + format_description()[21:-4], at=4),
+                           "BL108", ("position 4",)),
+    "more columns than mapped":
+        (log(*transaction(1, table_map(), rows(30, ints(5), width=3))), "BL111",
+         ("position", "table d.t")),
+    "an image that is cut": (log(*transaction(1, table_map(), rows(30, b"\0\1"))), "BL111",
+                             ("position", "table d.t")),
+    "a payload that lies": (log(gtid(1), payload(inner(BEGIN, xid()), size=7)), "BL113",
+                            ("position",)),
+    "rows of nobody": (log(gtid(1), BEGIN, rows(30, ints(5), table_id=7), xid()), "BL114",
+                       ("position",)),
     "a file that was not loaded": (
-        log(gtid(1), BEGIN, (18, query(b"LOAD DATA")[1][:11] + b"\0\0" + struct.pack("<IIIB", 9, 0, 0, 0) + b"d\0LOAD DATA"), xid()),
+        log(
+            gtid(1),
+            BEGIN,
+            (
+                18,
+                query(b"LOAD DATA")[1][:11]
+                + b"\0\0"
+                + struct.pack("<IIIB", 9, 0, 0, 0)
+                + b"d\0LOAD DATA",
+            ),
+            xid(),
+        ),
         "BL118",
         ("position",),
     ),
-}
+}  # fmt: skip
 """Name -> log, code, further words of the line."""
 
 
@@ -90,21 +124,31 @@ def check(errors: list[str], code: str, words: tuple[str, ...] = ()) -> None:
     assert len(errors) == 1, errors
     (line,) = errors
     assert re.match(rf"binlag: (?:[\w ]+: )?error {code}: ", line), line
-    assert all(line.endswith(word[:-1]) if word.endswith("$") else word in line for word in words), line
+    assert all(
+        line.endswith(word[:-1]) if word.endswith("$") else word in line for word in words
+    ), line
     assert re.search(r"\. Next: \S.+$", line), line
     assert "Traceback" not in line
 
 
 STOPS: dict[str, tuple[bytes, str, int, tuple[str, ...]]] = {
-    "a row that is missing": (log(*transaction(1, table_map(), rows(32, ints(9)))), INT_TABLE, 1032, ("position", "table d.t")),
-    "a row that is there": (log(*insert(1, 5), *insert(2, 5)), INT_TABLE, 1062, ("position", "table d.t")),
+    "a row that is missing": (log(*transaction(1, table_map(), rows(32, ints(9)))), INT_TABLE, 1032,
+                              ("position", "table d.t")),
+    "a row that is there": (log(*insert(1, 5), *insert(2, 5)), INT_TABLE, 1062,
+                            ("position", "table d.t")),
     "a table that is missing": (GOOD, "CREATE DATABASE d;", 1146, ("position", "table d.t")),
-    "a type that does not fit": (GOOD, "CREATE TABLE d.t (a DATE);", 1677, ("position", "table d.t")),
-    "a statement that is none": (log(gtid(1), query(b"CREATE TABLE x (")), INT_TABLE, 1064, ("position",)),
-    "an expression that is not known": (log(gtid(1), BEGIN, query(b"INSERT INTO t VALUES (f(1))"), xid()), INT_TABLE, 1235, ("position",)),
-    "a database that is there": (log(gtid(1), query(b"CREATE DATABASE d")), INT_TABLE, 1007, ("position",)),
-    "an incident": (with_event(26, struct.pack("<HB", 1, 4) + b"gone"), INT_TABLE, 1590, (f"position {FIRST}",)),
-}
+    "a type that does not fit":
+        (GOOD, "CREATE TABLE d.t (a DATE);", 1677, ("position", "table d.t")),
+    "a statement that is none":
+        (log(gtid(1), query(b"CREATE TABLE x (")), INT_TABLE, 1064, ("position",)),
+    "an expression that is not known":
+        (log(gtid(1), BEGIN, query(b"INSERT INTO t VALUES (f(1))"), xid()), INT_TABLE, 1235,
+         ("position",)),
+    "a database that is there":
+        (log(gtid(1), query(b"CREATE DATABASE d")), INT_TABLE, 1007, ("position",)),
+    "an incident": (with_event(26, struct.pack("<HB", 1, 4) + b"gone"), INT_TABLE, 1590,
+                    (f"position {FIRST}",)),
+}  # fmt: skip
 """Name -> log, schema, number, further words of the line."""
 
 
@@ -122,7 +166,9 @@ FILES = {
     "good.000001": GOOD,
     "nothing.000001": log(),
     "gtid.000001": log((33, b"\x01"), BEGIN, xid()),
-    "decimal.000001": log(*transaction(1, table_map(types=b"\xf6", metadata=b"\xc8\3"), rows(30, ints(5)))),
+    "decimal.000001": log(
+        *transaction(1, table_map(types=b"\xf6", metadata=b"\xc8\3"), rows(30, ints(5)))
+    ),
     "good.sql": INT_TABLE.encode(),
     "bad.sql": b"CREATE TABLE d.t (a INT);\nCREATE TABLE d.u (b NONSENSE);\n",
     "rows.sql": b"CREATE TABLE d.t (a INT);\nINSERT INTO d.other VALUES (1);\n",
@@ -149,6 +195,8 @@ FILES = {
     "hello.txt": b"hello world\n",
     "utf16.sql": INT_TABLE.encode("utf-16"),
 }
+
+
 @pytest.fixture
 def files(tmp_path: Path) -> None:
     for name, content in FILES.items():
@@ -158,7 +206,9 @@ def files(tmp_path: Path) -> None:
 
 def test_every_command_is_given_wrongly() -> None:
     assert len(COMMANDS) >= 100
-    assert {name for name in EVERY_COMMAND if sum(text.split()[0] == name for text in COMMANDS) < 2} == set()
+    assert {
+        name for name in EVERY_COMMAND if sum(text.split()[0] == name for text in COMMANDS) < 2
+    } == set()
 
 
 @pytest.mark.usefixtures("files")
@@ -171,7 +221,9 @@ def test_a_command_that_cannot_be_carried_out(arguments: str, said: Said) -> Non
     assert SECRET not in errors[0]
     named = re.search(r"see binlag ([\w-]+ )?--help$", errors[0])
     if named:
-        assert said(*(named[1] or "").split(), "--help") == (0, []), "the next step works when it is followed"
+        assert said(*(named[1] or "").split(), "--help") == (0, []), (
+            "the next step works when it is followed"
+        )
 
 
 @pytest.mark.usefixtures("files")
@@ -208,7 +260,11 @@ def test_verbose_says_what_led_there(before: bool, said: Said, tmp_path: Path) -
     text = "\n".join(errors[1:])
     assert f"meaning: {BY_CODE['BL111'].meaning}" in text
     assert "page: docs/errors/BL111.md" in text
-    assert re.search(r"last event read: Write_rows\w* of \d+ bytes, \S*binlog\.000001, position \d+, server id 1", text)
+    assert re.search(
+        r"last event read: Write_rows\w* of \d+ bytes, \S*binlog\.000001, position \d+, "
+        r"server id 1",
+        text,
+    )
     assert "command: binlag replay" in text
     assert "option exec_mode: idempotent" in text
     assert re.search(r"versions: binlag \S+, click .*Python 3", text)
@@ -239,17 +295,31 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("broken")
-def test_a_mistake_in_the_program_is_one_line_with_an_exit_code_of_its_own(said: Said, tmp_path: Path) -> None:
+def test_a_mistake_in_the_program_is_one_line_with_an_exit_code_of_its_own(
+    said: Said, tmp_path: Path
+) -> None:
     schema = tmp_path / "schema.sql"
     schema.write_text(INT_TABLE)
     exit_code, errors = said("replay", write(tmp_path, GOOD), "--schema", schema)
     assert exit_code == failures.INTERNAL_ERROR == 70
-    check(errors, "BL901", ("internal error: RuntimeError: no such state", "file binlog.000001", "position", "--verbose", "report"))
+    check(
+        errors,
+        "BL901",
+        (
+            "internal error: RuntimeError: no such state",
+            "file binlog.000001",
+            "position",
+            "--verbose",
+            "report",
+        ),
+    )
     assert SECRET not in errors[0]
 
 
 @pytest.mark.usefixtures("broken")
-def test_its_traceback_is_there_with_verbose_and_holds_no_values(said: Said, tmp_path: Path) -> None:
+def test_its_traceback_is_there_with_verbose_and_holds_no_values(
+    said: Said, tmp_path: Path
+) -> None:
     schema = tmp_path / "schema.sql"
     schema.write_text(INT_TABLE)
     exit_code, errors = said("replay", write(tmp_path, GOOD), "--schema", schema, "--verbose")
@@ -269,13 +339,16 @@ def test_its_traceback_is_there_with_verbose_and_holds_no_values(said: Said, tmp
             "(file master.info). Next: mend it",
         ),
         (GtidError("not a GTID set: 'x'"), "BL305", "not a GTID set: 'x'"),
-        (OSError(28, "No space left on device", "relay.000001"), "BL902", "No space left on device (file relay.000001)"),
+        (OSError(28, "No space left on device", "relay.000001"), "BL902",
+         "No space left on device (file relay.000001)"),
         (MemoryError(), "BL903", "memory is used up"),
-        (ModuleNotFoundError("No module named 'pyarrow'", name="pyarrow"), "BL601", "pip install 'binlag[arrow]'"),
-        (ModuleNotFoundError("No module named 'applier.x'", name="applier.x"), "BL901", "internal error: ModuleNotFoundError"),
+        (ModuleNotFoundError("No module named 'pyarrow'", name="pyarrow"), "BL601",
+         "pip install 'binlag[arrow]'"),
+        (ModuleNotFoundError("No module named 'applier.x'", name="applier.x"), "BL901",
+         "internal error: ModuleNotFoundError"),
         (ZeroDivisionError(), "BL901", "internal error: ZeroDivisionError"),
     ],
-)
+)  # fmt: skip
 def test_errors_of_others_get_a_code_at_the_border(error: Exception, code: str, words: str) -> None:
     found = failures.translated(error)
     assert isinstance(found, BinlagError)
@@ -303,9 +376,15 @@ def test_errors_travel_between_processes(error: BinlagError) -> None:
     [
         ("mysql://root:s3cr/t@p@host:3306/x?tls=off", "mysql://root:***@host:3306/x?tls=off"),
         ("'u:pw@[::1]' and //x:y@z", "'u:***@[::1]' and //x:***@z"),
-        ("CREATE USER a IDENTIFIED WITH sha2 AS '*A1'", "CREATE USER a IDENTIFIED WITH sha2 AS ***"),
+        (
+            "CREATE USER a IDENTIFIED WITH sha2 AS '*A1'",
+            "CREATE USER a IDENTIFIED WITH sha2 AS ***",
+        ),
         ("SET PASSWORD = PASSWORD('x')", "SET PASSWORD = PASSWORD(***)"),
-        ("mysql://root@host:3306 at binlog.000001:4, 3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5", None),
+        (
+            "mysql://root@host:3306 at binlog.000001:4, 3e11fa47-71ca-11e1-9e33-c80aa9429562:1-5",
+            None,
+        ),
     ],
 )
 def test_what_is_masked(text: str, masked: str | None) -> None:

@@ -16,7 +16,10 @@ from click.testing import CliRunner, Result
 from applier.cli.main import cli
 from tests.forecast.logs import DELETE, UPDATE, calibration, file, transaction
 
-KEYED = "CREATE DATABASE d; USE d; CREATE TABLE t (a INT NOT NULL PRIMARY KEY); CREATE TABLE u (a INT PRIMARY KEY);"
+KEYED = (
+    "CREATE DATABASE d; USE d; CREATE TABLE t (a INT NOT NULL PRIMARY KEY); "
+    "CREATE TABLE u (a INT PRIMARY KEY);"
+)
 BARE = KEYED.replace("t (a INT NOT NULL PRIMARY KEY)", "t (a INT)")
 Command = Callable[..., Result]
 
@@ -102,8 +105,10 @@ def _other_prices(found: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize(
     ("change", "told"),
-    [(_another_log, "of another log: 7 transactions, this one 8"), (_other_prices, "prices are of 8.0.36, 2020-02-02, not of"),
-     (_without("replica"), "not the output of binlag forecast --json"), (_without("tables"), "not the output of binlag forecast --json")],
+    [(_another_log, "of another log: 7 transactions, this one 8"),
+     (_other_prices, "prices are of 8.0.36, 2020-02-02, not of"),
+     (_without("replica"), "not the output of binlag forecast --json"),
+     (_without("tables"), "not the output of binlag forecast --json")],
 )  # fmt: skip
 def test_a_baseline_that_does_not_fit(
     forecast: Command, change: Callable[[dict[str, Any]], None], told: str
@@ -118,8 +123,10 @@ def test_a_baseline_that_does_not_fit(
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
-    [(["--baseline", "keyed.sql"], "it is not JSON"), (["--baseline", "none.json"], "cannot read the baseline"),
-     (["--tolerance", "3"], "add --baseline"), (["--junit", "j.xml"], "nothing can fail"), (["--json", "--markdown"], "one output"),
+    [(["--baseline", "keyed.sql"], "it is not JSON"),
+     (["--baseline", "none.json"], "cannot read the baseline"),
+     (["--tolerance", "3"], "add --baseline"), (["--junit", "j.xml"], "nothing can fail"),
+     (["--json", "--markdown"], "one output"),
      (["--max-lag", "1s", "--junit", "none/j.xml"], "j.xml")],
 )  # fmt: skip
 def test_what_is_wrong_is_said(forecast: Command, arguments: list[str], told: str) -> None:

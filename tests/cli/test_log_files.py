@@ -1,4 +1,5 @@
-"""Logs as people have them, in every command that takes one: compressed, through a pipe, as a folder, a pattern; and cut off."""
+"""Logs as people have them, in every command that takes one: compressed, through a pipe, as a
+folder, a pattern; and cut off."""
 
 from __future__ import annotations
 
@@ -35,7 +36,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "before.sql").write_text(INT_TABLE)
     (tmp_path / "logs").mkdir()
-    for name, content in (("binlog.000001", FIRST), ("binlog.000002", SECOND), ("binlog.index", b"./binlog.000001\n./binlog.000002\n")):
+    for name, content in (
+        ("binlog.000001", FIRST),
+        ("binlog.000002", SECOND),
+        ("binlog.index", b"./binlog.000001\n./binlog.000002\n"),
+    ):
         (tmp_path / "logs" / name).write_bytes(content)
     monkeypatch.setenv("TMPDIR", str(tmp_path / "scratch"))
     (tmp_path / "scratch").mkdir()
@@ -65,7 +70,12 @@ def test_compressed(folder: Path, command: str) -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_folders_and_patterns(folder: Path, command: str) -> None:
     expected = shown(run(command, "logs/binlog.000001", "logs/binlog.000002"))
-    for given in (["logs"], ["logs/binlog.index"], ["logs/binlog.*"], ["logs/binlog.000001", "logs/binlog.000002", "logs/binlog.index"]):
+    for given in (
+        ["logs"],
+        ["logs/binlog.index"],
+        ["logs/binlog.*"],
+        ["logs/binlog.000001", "logs/binlog.000002", "logs/binlog.index"],
+    ):
         assert shown(run(command, *given)) == expected, given
     assert "no file fits this pattern" in str(run(command, "nothing.*").exception)
 
@@ -99,16 +109,26 @@ def test_what_is_no_log_is_named_as_it_was_given(folder: Path, command: str) -> 
 def test_a_log_that_is_cut_off_is_a_note_of_a_forecast(folder: Path) -> None:
     whole = len(FIRST)
     (folder / "cut").write_bytes(FIRST + event(2, bytes(50), at=whole)[:30])
-    said = f"cut is cut off at {whole}: the file ends in the middle of a Query event of 73 bytes; what came before it counts"
+    said = (
+        f"cut is cut off at {whole}: the file ends in the middle of a Query event of 73 bytes; "
+        "what came before it counts"
+    )
     assert said in shown(run("forecast", "cut"))
     assert said in run("clock", "cut").stderr
     replayed = run("replay", "cut")
     assert "ends in the middle" in str(replayed.exception)
 
 
-@pytest.mark.parametrize(("command", "said"), [("forecast", "no event lies in these times"), ("clock", "no complete transaction")])
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [("forecast", "no event lies in these times"), ("clock", "no complete transaction")],
+)
 def test_parts_of_a_log(folder: Path, command: str, said: str) -> None:
-    both, first, second = "logs/binlog.000001 logs/binlog.000002".split(), "logs/binlog.000001", "logs/binlog.000002"
+    both, first, second = (
+        "logs/binlog.000001 logs/binlog.000002".split(),
+        "logs/binlog.000001",
+        "logs/binlog.000002",
+    )
     uuid = "00010203-0405-0607-0809-0a0b0c0d0e0f"
     alone = shown(run(command, first))
     assert shown(run(command, *both, "--include-gtids", f"{uuid}:1")) == alone

@@ -36,7 +36,12 @@ def test_json_lines(binlag: Run, tmp_path: Path, schema: Path, before: bool) -> 
     assert (code, out, silent[2]) == (0, silent[1], "")
     reading, skipped = records(err)
     assert list(reading)[:4] == ["time", "level", "logger", "message"]
-    assert (reading["level"], reading["logger"], reading["file"], reading["position"]) == ("info", "applier.replay", "binlog.000001", 4)
+    assert (reading["level"], reading["logger"], reading["file"], reading["position"]) == (
+        "info",
+        "applier.replay",
+        "binlog.000001",
+        4,
+    )
     assert reading["time"].endswith("Z")
     assert (skipped["level"], skipped["file"], skipped["table"]) == ("info", "binlog.000001", "d.t")
     assert skipped["message"] in json.loads(binlag(*command, "--json")[1])["notes"]
@@ -47,26 +52,39 @@ def test_lines_for_people(binlag: Run, tmp_path: Path, schema: Path) -> None:
     [line] = err.splitlines()
     assert code == 0
     assert " info applier.replay: reading a log file=binlog.000001 position=4 version=" in line
-    assert binlag("replay", small_log(tmp_path), "--schema", schema, "--log-level", "warning")[2] == ""
-    assert binlag("replay", small_log(tmp_path), "--schema", schema)[2] == "", "the one before has left no handler"
+    assert (
+        binlag("replay", small_log(tmp_path), "--schema", schema, "--log-level", "warning")[2] == ""
+    )
+    assert binlag("replay", small_log(tmp_path), "--schema", schema)[2] == "", (
+        "the one before has left no handler"
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "fields"),
     [
         (("replay", "absent", "--log-json"), 2, {"code": "BL101", "file": "absent"}),
-        (("replay", "--log-json", "--statz"), 2, {"code": "BL301", "next": "did you mean --stats? see binlag replay --help"}),
+        (("replay", "--log-json", "--statz"), 2,
+         {"code": "BL301", "next": "did you mean --stats? see binlag replay --help"}),
         (("--log-json", "what"), 2, {"code": "BL301"}),
-        (("replay", "LOG", "--log-json", "--verbose"), 1, {"number": 1146, "table": "d.t", "file": "binlog.000001"}),
+        (("replay", "LOG", "--log-json", "--verbose"), 1,
+         {"number": 1146, "table": "d.t", "file": "binlog.000001"}),
         (("replay", "LOG", "--log-json", "--log-level", "error"), 1, {"number": 1146}),
     ],
-)
+)  # fmt: skip
 def test_the_error_that_ends_a_command_is_a_record(
     binlag: Run, tmp_path: Path, arguments: tuple[str, ...], code: int, fields: dict[str, Any]
 ) -> None:
-    found, _, err = binlag(*[str(small_log(tmp_path)) if argument == "LOG" else argument for argument in arguments])
+    found, _, err = binlag(
+        *[str(small_log(tmp_path)) if argument == "LOG" else argument for argument in arguments]
+    )
     last = records(err)[-1]
-    assert (found, last["exit_code"], last["level"], last["logger"]) == (code, code, "error", "applier.cli")
+    assert (found, last["exit_code"], last["level"], last["logger"]) == (
+        code,
+        code,
+        "error",
+        "applier.cli",
+    )
     assert {name: last[name] for name in fields} == fields
     assert ("context" in last) == ("--verbose" in arguments)
 
@@ -79,10 +97,21 @@ def test_notes_are_records(binlag: Run, tmp_path: Path) -> None:
     assert record["message"].startswith("the transaction ")
 
 
-def test_a_password_is_in_no_record(binlag: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_password_is_in_no_record(
+    binlag: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("BINLAG_PASSWORD", "s3cret")
     for url in ("mysql://root:s3cret@h", "mysql://root@127.0.0.1:1"):
-        code, _, err = binlag("receive", url, "--dir", tmp_path / "x", "--log-json", "--log-level", "debug", "--verbose")
+        code, _, err = binlag(
+            "receive",
+            url,
+            "--dir",
+            tmp_path / "x",
+            "--log-json",
+            "--log-level",
+            "debug",
+            "--verbose",
+        )
         assert (code, "s3cret" in err) == (2, False)
         assert records(err)
 
@@ -92,15 +121,28 @@ def test_a_receiver_says_what_happens(tmp_path: Path, caplog: pytest.LogCaptureF
     capture = next(capture for capture in captures() if len(logs(capture)) > 1)
     with caplog.at_level(logging.INFO, "applier"):
         Offline(tmp_path / "relay", logs(capture)).receive()
-    begun = [vars(record) for record in caplog.records if record.name == "applier.receive" and record.msg == "the source's log begins"]
+    begun = [
+        vars(record)
+        for record in caplog.records
+        if record.name == "applier.receive" and record.msg == "the source's log begins"
+    ]
     assert [record["file"] for record in begun] == [path.name for path in logs(capture)]
-    assert [record["relay_log"] for record in begun] == [f"relay-bin.{number:06}" for number in range(1, len(begun) + 1)]
+    assert [record["relay_log"] for record in begun] == [
+        f"relay-bin.{number:06}" for number in range(1, len(begun) + 1)
+    ]
 
 
-def test_a_program_that_uses_the_library_hears_nothing_unless_it_listens(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_program_that_uses_the_library_hears_nothing_unless_it_listens(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     path = write(tmp_path, SKIPPED)
-    program = f"import applier; print(applier.replay([{str(path)!r}], applier.load_schema({INT_TABLE!r}), skip_errors='all').transactions)"
-    done = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True)
+    program = (
+        f"import applier; print(applier.replay([{str(path)!r}], "
+        f"applier.load_schema({INT_TABLE!r}), skip_errors='all').transactions)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=True
+    )
     assert (done.stdout, done.stderr) == ("3\n", "")
     with caplog.at_level(logging.INFO, "applier"):
         applier.replay([path], applier.load_schema(INT_TABLE), skip_errors="all")

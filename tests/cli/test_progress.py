@@ -1,4 +1,5 @@
-"""Progress stays on one line at every width from 40 columns on, and shows a rate and the time that is left."""
+"""Progress stays on one line at every width from 40 columns on, and shows a rate and the time that
+is left."""
 
 from __future__ import annotations
 
@@ -11,7 +12,10 @@ from rich.progress import Progress
 
 from applier.cli.output.progress import byte_progress, count_progress, text_progress
 
-TEXT = "binlog.000123, 1,234,567 transactions, 98,765 rows/s, 3e11fa47-71ca-11e1-9e33-c80aa9429562:1234567"
+TEXT = (
+    "binlog.000123, 1,234,567 transactions, 98,765 rows/s, "
+    "3e11fa47-71ca-11e1-9e33-c80aa9429562:1234567"
+)
 
 
 @pytest.mark.parametrize("made", [byte_progress, count_progress, text_progress])

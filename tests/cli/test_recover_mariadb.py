@@ -1,4 +1,5 @@
-"""`binlag recover` on what a real replica of MariaDB leaves when it is killed, beside its next start."""
+"""`binlag recover` on what a real replica of MariaDB leaves when it is killed, beside its next
+start."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ def killed(pair: MariadbPair, folder: Path) -> tuple[list[str], int]:
     Returns arguments that name the source's logs, and the bytes of the last group that was applied.
     """
     source = pair.source
-    source.execute("CREATE DATABASE d", "CREATE TABLE d.t (a INT PRIMARY KEY)", "INSERT INTO d.t VALUES (1)")
+    source.execute(
+        "CREATE DATABASE d", "CREATE TABLE d.t (a INT PRIMARY KEY)", "INSERT INTO d.t VALUES (1)"
+    )
     pair.change_source()
     pair.run("START SLAVE")
     before = pair.settle()["Exec_Master_Log_Pos"]
@@ -39,7 +42,9 @@ def killed(pair: MariadbPair, folder: Path) -> tuple[list[str], int]:
     copied(pair, folder)
     for name, content in pair.source_files().items():
         (folder.parent / name).write_bytes(content)
-    return [word for name in pair.source_files() for word in ("--source", str(folder.parent / name))], size
+    return [
+        word for name in pair.source_files() for word in ("--source", str(folder.parent / name))
+    ], size
 
 
 def dumped(pair: MariadbPair) -> str:
@@ -62,31 +67,56 @@ def place(told_of: dict[str, Any]) -> tuple[str, int]:
 
 def agrees(found: dict[str, Any], status: dict[str, Any]) -> None:
     assert place(found["received"]) == (status["Master_Log_File"], status["Read_Master_Log_Pos"])
-    assert place(found["applied"]) == (status["Relay_Master_Log_File"], status["Exec_Master_Log_Pos"])
-    assert (found["applied"]["relay_log"], found["applied"]["relay_log_pos"]) == (status["Relay_Log_File"], status["Relay_Log_Pos"])
+    assert place(found["applied"]) == (
+        status["Relay_Master_Log_File"],
+        status["Exec_Master_Log_Pos"],
+    )
+    assert (found["applied"]["relay_log"], found["applied"]["relay_log_pos"]) == (
+        status["Relay_Log_File"],
+        status["Relay_Log_Pos"],
+    )
 
 
 @pytest.mark.parametrize("recovery", [0, 1])
 @pytest.mark.parametrize("using_gtid", ["no", "slave_pos"])
-def test_beside_the_next_start(using_gtid: str, recovery: int, tmp_path: Path, binlag: Run, server_factory: ServerFactory) -> None:
+def test_beside_the_next_start(
+    using_gtid: str, recovery: int, tmp_path: Path, binlag: Run, server_factory: ServerFactory
+) -> None:
     folder = tmp_path / "dir"
     with MariadbPair(server_factory, using_gtid=using_gtid, relay_log_recovery=recovery) as pair:
-        arguments = [str(folder), *killed(pair, folder)[0], "--recovery" if recovery else "--no-recovery"]
+        arguments = [
+            str(folder),
+            *killed(pair, folder)[0],
+            "--recovery" if recovery else "--no-recovery",
+        ]
         found = told(binlag, *arguments, "--info", str(tmp_path / "info.sql"))
         pair.replica.start()
         agrees(found, pair.status())
-        assert found["gtids"]["executed"] == pair.replica.query("SELECT @@gtid_slave_pos")[0][0] == "0-1-4"
-        assert (found["verdict"], found["error"], found["commands"]) == ("consistent", None, ["START SLAVE;"])
+        assert (
+            found["gtids"]["executed"]
+            == pair.replica.query("SELECT @@gtid_slave_pos")[0][0]
+            == "0-1-4"
+        )
+        assert (found["verdict"], found["error"], found["commands"]) == (
+            "consistent",
+            None,
+            ["START SLAVE;"],
+        )
         assert found["options"]["using_gtid"].lower() == using_gtid
         assert found["server"] == pair.replica.query("SELECT @@version")[0][0]
         pair.run("START SLAVE")
         pair.settle()
         assert place(found["end"]["applied"]) == pair.source_end()
-        assert found["end"]["gtids"]["executed"] == pair.replica.query("SELECT @@gtid_slave_pos")[0][0]
+        assert (
+            found["end"]["gtids"]["executed"] == pair.replica.query("SELECT @@gtid_slave_pos")[0][0]
+        )
 
 
-def test_a_record_that_is_behind(tmp_path: Path, binlag: Run, server_factory: ServerFactory) -> None:
-    """relay-log.info is written behind the commit: here it is one group behind. The server fails with 1062, by GTID it does not."""
+def test_a_record_that_is_behind(
+    tmp_path: Path, binlag: Run, server_factory: ServerFactory
+) -> None:
+    """relay-log.info is written behind the commit: here it is one group behind. The server fails
+    with 1062, by GTID it does not."""
     folder = tmp_path / "dir"
     with MariadbPair(server_factory) as pair:
         sources, size = killed(pair, folder)
@@ -98,7 +128,10 @@ def test_a_record_that_is_behind(tmp_path: Path, binlag: Run, server_factory: Se
         for place_of in (folder, pair.replica.data):
             (place_of / RECORD).write_bytes(b"\n".join(moved))
         found = told(binlag, *arguments, code=1)
-        assert (found["verdict"], [(one["gtid"], one["end"]) for one in found["again"]]) == ("re-executes", [("0-1-4", end)])
+        assert (found["verdict"], [(one["gtid"], one["end"]) for one in found["again"]]) == (
+            "re-executes",
+            [("0-1-4", end)],
+        )
         pair.replica.start()
         pair.run("START SLAVE")
         assert pair.wait(Last_SQL_Errno=1062)["Relay_Master_Log_File"] == "mbinlog.000001"
@@ -106,7 +139,9 @@ def test_a_record_that_is_behind(tmp_path: Path, binlag: Run, server_factory: Se
         pair.settle()
 
 
-def test_what_tells_what_is_applied(tmp_path: Path, binlag: Run, server_factory: ServerFactory) -> None:
+def test_what_tells_what_is_applied(
+    tmp_path: Path, binlag: Run, server_factory: ServerFactory
+) -> None:
     folder = tmp_path / "dir"
     with MariadbPair(server_factory, using_gtid="slave_pos", log_slave_updates=True) as pair:
         arguments = [str(folder), *killed(pair, folder)[0]]
@@ -117,7 +152,9 @@ def test_what_tells_what_is_applied(tmp_path: Path, binlag: Run, server_factory:
     code, _, err = binlag("recover", *arguments)
     assert code == 2
     assert "what is applied stands in mysql.gtid_slave_pos" in err
-    code, _, err = binlag("recover", *arguments, "--executed-gtids", "3e11fa47-71ca-11e1-9e33-c80aa9429562:1")
+    code, _, err = binlag(
+        "recover", *arguments, "--executed-gtids", "3e11fa47-71ca-11e1-9e33-c80aa9429562:1"
+    )
     assert (code, "not a MariaDB GTID" in err) == (2, True)
     code, _, err = binlag("recover", *arguments, "--executed-gtids", "0-1-3", "--no-auto-position")
     assert (code, "master.info says using_gtid Slave_Pos" in err) == (2, True)
@@ -128,5 +165,7 @@ def test_what_tells_what_is_applied(tmp_path: Path, binlag: Run, server_factory:
     assert (code, "MASTER_USE_GTID=Slave_Pos, 4 workers" in out) == (0, True)
     code, out, _ = binlag("recover", *arguments, "--executed-gtids", "0-1-3", "--workers", "0")
     assert (code, "MASTER_USE_GTID=Slave_Pos, 0 workers" in out) == (0, True)
-    code, _, err = binlag("recover", *arguments, "--executed-gtids", "0-1-3", "--parallel-type", "DATABASE")
+    code, _, err = binlag(
+        "recover", *arguments, "--executed-gtids", "0-1-3", "--parallel-type", "DATABASE"
+    )
     assert (code, "mariadb has no parallel_type=DATABASE" in err) == (2, True)

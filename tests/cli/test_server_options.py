@@ -24,9 +24,13 @@ def test_the_options_are_those_of_an_address() -> None:
 
 def test_every_command_that_takes_a_password_has_them() -> None:
     commands: dict[str, click.Command] = {
-        name: importlib.import_module(f"applier.cli.commands.{name.replace('-', '_')}").command for name in COMMANDS
+        name: importlib.import_module(f"applier.cli.commands.{name.replace('-', '_')}").command
+        for name in COMMANDS
     }
-    options = {name: {opt for one in command.params for opt in one.opts} for name, command in commands.items()}
+    options = {
+        name: {opt for one in command.params for opt in one.opts}
+        for name, command in commands.items()
+    }
     connecting = {name for name, opts in options.items() if "--password-file" in opts}
     assert connecting == {name for name, opts in options.items() if "--ssl-ca" in opts}
     assert {"receive", "replay", "verify", "measure", "forecast", "explain"} <= connecting

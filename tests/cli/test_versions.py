@@ -1,4 +1,5 @@
-"""Server versions that are not known, wherever a command takes one: in --server, in a log, in a calibration."""
+"""Server versions that are not known, wherever a command takes one: in --server, in a log, in a
+calibration."""
 
 from __future__ import annotations
 
@@ -34,7 +35,10 @@ ARGUMENTS = {
     "status": ".",
     "clock": "binlog.000001",
     "explain": "schema.sql --json",
-    "crashtest": "binlog.000001 --schema schema.sql --recovery 1 --sync 1 --position file --workers 0 --engine innodb --kind process",
+    "crashtest": (
+        "binlog.000001 --schema schema.sql --recovery 1 --sync 1 --position file --workers 0 "
+        "--engine innodb --kind process"
+    ),
     "forecast": "binlog.000001 --schema schema.sql --json",
     "measure": "--table cells.parquet --quick",
     "recover": ".",
@@ -51,18 +55,34 @@ def files(tmp_path: Path) -> None:
 
 def test_these_are_the_commands_that_take_a_version() -> None:
     commands: dict[str, click.Command] = {
-        name: importlib.import_module(f"applier.cli.commands.{name.replace('-', '_')}").command for name in COMMANDS
+        name: importlib.import_module(f"applier.cli.commands.{name.replace('-', '_')}").command
+        for name in COMMANDS
     }
-    assert {name for name, one in commands.items() if any("--server" in parameter.opts for parameter in one.params)} == set(ARGUMENTS)
+    assert {
+        name
+        for name, one in commands.items()
+        if any("--server" in parameter.opts for parameter in one.params)
+    } == set(ARGUMENTS)
 
 
-@pytest.mark.parametrize("table", [scheduling.RULES, status.COLUMNS, performance_schema.TABLES, dialect.ACCEPTED, column_bytes.DIALECTS])
+@pytest.mark.parametrize(
+    "table",
+    [
+        scheduling.RULES,
+        status.COLUMNS,
+        performance_schema.TABLES,
+        dialect.ACCEPTED,
+        column_bytes.DIALECTS,
+    ],
+)
 def test_no_table_lacks_a_version_that_can_be_named(table: Mapping[str, object]) -> None:
     """Or a command would end in a KeyError; default calibrations have a test of their own."""
     assert RULES.keys() == table.keys()
 
 
-@pytest.mark.parametrize("version", ["5.6.0", "5.7", "8.0.46", "8.1", "8.3.0", "8.4", "9.0.1", "9.7", "9.9", "42.0"])
+@pytest.mark.parametrize(
+    "version", ["5.6.0", "5.7", "8.0.46", "8.1", "8.3.0", "8.4", "9.0.1", "9.7", "9.9", "42.0"]
+)
 def test_every_version_is_a_replica_too(version: str) -> None:
     assert ReplicaConfiguration(version).rules.name == column_of(version)
     assert ClockConfiguration(server=version).rules.name in RULES
@@ -71,10 +91,16 @@ def test_every_version_is_a_replica_too(version: str) -> None:
 @pytest.mark.usefixtures("files")
 @pytest.mark.parametrize("version", ["nonsense", "4.0", "5.5.62", "8", ""])
 @pytest.mark.parametrize("command", ARGUMENTS)
-def test_what_is_no_version_or_too_old_is_refused_by_all_in_the_same_words(command: str, version: str, said: Said) -> None:
+def test_what_is_no_version_or_too_old_is_refused_by_all_in_the_same_words(
+    command: str, version: str, said: Said
+) -> None:
     exit_code, errors = said(command, *ARGUMENTS[command].split(), "--server", version)
     assert exit_code == 2
-    problem = f"{version} is older than 5.6, the oldest version known" if "." in version else f"{version!r} is not a server version"
+    problem = (
+        f"{version} is older than 5.6, the oldest version known"
+        if "." in version
+        else f"{version!r} is not a server version"
+    )
     check(errors, "BL308", (f"--server: {problem}", f"Next: name one of {KNOWN}$"))
 
 
@@ -89,7 +115,12 @@ def test_a_version_newer_than_all_is_said(command: str, said: Said) -> None:
 
 @pytest.mark.usefixtures("files")
 @pytest.mark.parametrize("command", ["replay", "forecast"])
-def test_so_it_is_in_json(command: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_so_it_is_in_json(
+    command: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as end:
         main([command, *ARGUMENTS[command].split(), "--server", "9.9"])
@@ -108,12 +139,21 @@ def test_a_log_older_than_all_is_replayed_with_a_note(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["replay", "forecast"])
-def test_a_log_whose_version_is_none_is_refused_until_one_is_given(command: str, said: Said, tmp_path: Path) -> None:
+def test_a_log_whose_version_is_none_is_refused_until_one_is_given(
+    command: str, said: Said, tmp_path: Path
+) -> None:
     (tmp_path / "schema.sql").write_text(INT_TABLE)
     write(tmp_path, log(*insert(1, 5), version="5.0.96").replace(b"5.0.96", b"fork-1"))
     exit_code, errors = said(command, *ARGUMENTS[command].split())
     assert exit_code == 2
-    check(errors, "BL308", ("the log's version: 'fork-1' is not a server version", f"Next: give --server, one of {KNOWN}"))
+    check(
+        errors,
+        "BL308",
+        (
+            "the log's version: 'fork-1' is not a server version",
+            f"Next: give --server, one of {KNOWN}",
+        ),
+    )
     assert said(command, *ARGUMENTS[command].split(), "--server", "5.7") == (0, [])
 
 
@@ -121,13 +161,19 @@ def test_a_calibration_of_no_version(said: Said, tmp_path: Path) -> None:
     (tmp_path / "schema.sql").write_text(INT_TABLE)
     write(tmp_path, log(*insert(1, 5)))
     shipped = Path(applier.__file__).parent / "forecast" / "calibrations" / "9.7.json"
-    (tmp_path / "mine.json").write_text(json.dumps(json.loads(shipped.read_text()) | {"server_version": "nonsense"}))
-    exit_code, errors = said("forecast", *ARGUMENTS["forecast"].split(), "--calibration", "mine.json")
+    (tmp_path / "mine.json").write_text(
+        json.dumps(json.loads(shipped.read_text()) | {"server_version": "nonsense"})
+    )
+    exit_code, errors = said(
+        "forecast", *ARGUMENTS["forecast"].split(), "--calibration", "mine.json"
+    )
     assert exit_code == 2
     check(errors, "BL204", ("mine.json", "'nonsense' is not a server version"))
 
 
-@pytest.mark.parametrize("make", [ReplicaConfiguration, lambda version: ClockConfiguration(server=version)])
+@pytest.mark.parametrize(
+    "make", [ReplicaConfiguration, lambda version: ClockConfiguration(server=version)]
+)
 def test_from_python_as_well(make: Callable[[str], object]) -> None:
     with pytest.raises(UsageError, match=r"4\.0 is older than 5\.6") as refused:
         make("4.0")

@@ -1,4 +1,5 @@
-"""What a commit promises: after every crash the tables are those after some number of transactions, and no fewer than was promised."""
+"""What a commit promises: after every crash the tables are those after some number of transactions,
+and no fewer than was promised."""
 
 from __future__ import annotations
 
@@ -20,7 +21,10 @@ from checkpoints.outcomes import Medium
 from checkpoints.simulated_disk import Coverage, SimulatedDisk
 
 UUID = "5eed0000-c4a5-11ee-8000-000000000001"
-SCHEMA = "CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY, v INT) ENGINE=InnoDB; CREATE TABLE d.m (v INT) ENGINE=MyISAM"
+SCHEMA = (
+    "CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY, v INT) ENGINE=InnoDB; "
+    "CREATE TABLE d.m (v INT) ENGINE=MyISAM"
+)
 TAME = Medium(reorders_within_files=False, extends_with_zeros=False)
 COUNT = 3
 Rows = dict[str, list[tuple[int, ...]]]
@@ -31,7 +35,8 @@ def rows_of(tables: Tables) -> Rows:
 
 
 class Bench:
-    """Commits COUNT transactions on one disk; the second one is rolled back first, the third also writes an info row."""
+    """Commits COUNT transactions on one disk; the second one is rolled back first, the third also
+    writes an info row."""
 
     def __init__(self, durability: Durability) -> None:
         self.base = load_schema(SCHEMA)
@@ -40,7 +45,9 @@ class Bench:
         self.states: list[Rows] = [rows_of(self.base)]
 
     def storage(self, disk: SimulatedDisk) -> DurableStorage:
-        storage = DurableStorage(disk, self.base, self.durability, version="8.0", work=lambda: self.number)
+        storage = DurableStorage(
+            disk, self.base, self.durability, version="8.0", work=lambda: self.number
+        )
         storage.recover()
         return storage
 
@@ -65,15 +72,21 @@ class Bench:
 
 
 def promised(durability: Durability, kind: CrashKind) -> bool:
-    """Whether a commit that returned survives. A killed process loses only what it had not written."""
+    """Whether a commit that returned survives. A killed process loses only what it had not
+    written."""
     if kind is CrashKind.PROCESS:
         return durability.flush_log_at_trx_commit != 0
-    return durability.flush_log_at_trx_commit == 1 and (durability.sync_binlog == 1 or not durability.log_bin)
+    return durability.flush_log_at_trx_commit == 1 and (
+        durability.sync_binlog == 1 or not durability.log_bin
+    )
 
 
 @pytest.mark.parametrize(
     "durability",
-    [Durability(flush, sync, binary, 3) for flush, sync, binary in itertools.product((0, 1, 2), (0, 1, 2), (True, False))],
+    [
+        Durability(flush, sync, binary, 3)
+        for flush, sync, binary in itertools.product((0, 1, 2), (0, 1, 2), (True, False))
+    ],
     ids=str,
 )
 def test_every_crash_leaves_whole_transactions(durability: Durability) -> None:
@@ -95,15 +108,23 @@ def test_every_crash_leaves_whole_transactions(durability: Durability) -> None:
     disk = SimulatedDisk(medium=TAME, observer=reached)
     bench.run(disk)
     for kind in CrashKind:
-        assert (least[kind] == 0) == promised(durability, kind), "what is not promised is lost by some crash"
+        assert (least[kind] == 0) == promised(durability, kind), (
+            "what is not promised is lost by some crash"
+        )
 
 
 def test_a_prepared_transaction_is_committed_when_the_binary_log_has_it() -> None:
     bench = Bench(Durability())
     disk = SimulatedDisk()
     bench.run(disk)
-    names = [str(operation).split(" ", 1)[1] for operation in disk.operations if operation.action in ("write", "fsync")][-4:]
-    assert [name.rsplit(" bytes", 1)[0].rsplit(" ", 1)[0] if "bytes" in name else name for name in names] == [
+    names = [
+        str(operation).split(" ", 1)[1]
+        for operation in disk.operations
+        if operation.action in ("write", "fsync")
+    ][-4:]
+    assert [
+        name.rsplit(" bytes", 1)[0].rsplit(" ", 1)[0] if "bytes" in name else name for name in names
+    ] == [
         "write ib_logfile0",
         "fsync ib_logfile0",
         "write binlog.000001",
@@ -111,12 +132,15 @@ def test_a_prepared_transaction_is_committed_when_the_binary_log_has_it() -> Non
     ]
     disk.open("binlog.000001").truncate(disk.open("binlog.000001").size() - 1)
     found = bench.storage(disk)
-    assert rows_of(found.tables) == bench.states[COUNT - 1], "prepared, not in the binary log: rolled back"
+    assert rows_of(found.tables) == bench.states[COUNT - 1], (
+        "prepared, not in the binary log: rolled back"
+    )
     assert rows_of(bench.storage(disk).tables) == bench.states[COUNT - 1]
 
 
 def test_a_rolled_back_number_is_not_used_again() -> None:
-    """Behind a start that rolled back, the next transaction must not be taken for the one that was given up, nor the other way round."""
+    """Behind a start that rolled back, the next transaction must not be taken for the one that was
+    given up, nor the other way round."""
     bench = Bench(Durability())
     disk = SimulatedDisk()
     bench.run(disk)
@@ -132,7 +156,8 @@ def test_a_rolled_back_number_is_not_used_again() -> None:
 
 
 def test_non_transactional_rows_stay() -> None:
-    """They are written at once, survive a rollback and a killed process, and have parts of their own in the ledger."""
+    """They are written at once, survive a rollback and a killed process, and have parts of their
+    own in the ledger."""
     bench, disk = Bench(Durability()), SimulatedDisk()
     storage = bench.storage(disk)
     storage.begin()
@@ -146,14 +171,20 @@ def test_non_transactional_rows_stay() -> None:
     again = bench.storage(disk)
     assert rows_of(again.tables) == {"t": [], "m": [(7,)]}
     assert again.ledger == [(0, 1)]
-    left = {len(bench.storage(found).ledger) for _, found in disk.crashes(CrashKind.OS, Coverage.EVERY)}
+    left = {
+        len(bench.storage(found).ledger) for _, found in disk.crashes(CrashKind.OS, Coverage.EVERY)
+    }
     assert left == {0, 1}, "a machine that crashes may lose it: nothing syncs it"
 
 
 @given(st.lists(st.integers(-6, 30), max_size=12), st.sampled_from(["InnoDB", "MyISAM"]))
 def test_a_redone_table_goes_on_like_the_first(steps: list[int], engine: str) -> None:
-    """Rows without a key have places: after redoing half of the changes, the other half must find the same places free."""
-    tables = [load_schema(f"CREATE DATABASE d; CREATE TABLE d.t (v INT) ENGINE={engine}")["d.t"] for _ in range(2)]
+    """Rows without a key have places: after redoing half of the changes, the other half must find
+    the same places free."""
+    tables = [
+        load_schema(f"CREATE DATABASE d; CREATE TABLE d.t (v INT) ENGINE={engine}")["d.t"]
+        for _ in range(2)
+    ]
     journals: list[list[Change]] = [[], []]
     for number, (table, journal) in enumerate(zip(tables, journals, strict=True)):
         table.journal = journal
@@ -181,30 +212,44 @@ def change_table(table: MemoryTable, value: int) -> None:
 
 def test_non_transactional_info_rows() -> None:
     disk = SimulatedDisk()
-    storage = DurableStorage(disk, load_schema(SCHEMA), Durability(), version="5.7", info_transactional=False)
+    storage = DurableStorage(
+        disk, load_schema(SCHEMA), Durability(), version="5.7", info_transactional=False
+    )
     storage.recover()
     assert not storage.info.transactional
     storage.begin()
     storage.info.write("info", {"Id": 1}, {"Id": 1, "position": 5})
     storage.rollback()
-    again = DurableStorage(disk, load_schema(SCHEMA), Durability(), version="5.7", info_transactional=False)
+    again = DurableStorage(
+        disk, load_schema(SCHEMA), Durability(), version="5.7", info_transactional=False
+    )
     again.recover()
     assert again.info.rows("info") == [{"Id": 1, "position": 5}]
     again.info.delete("info", {"Id": 1})
     assert again.info.rows("info") == []
 
 
-@given(st.lists(st.tuples(st.integers(), st.binary(max_size=9)), max_size=4), st.integers(0, 200), st.binary(max_size=40))
+@given(
+    st.lists(st.tuples(st.integers(), st.binary(max_size=9)), max_size=4),
+    st.integers(0, 200),
+    st.binary(max_size=40),
+)
 def test_records(records: list[tuple[int, bytes]], cut: int, tail: bytes) -> None:
-    """Whatever stands behind the last whole record, it is not read, and the next start writes over it."""
+    """Whatever stands behind the last whole record, it is not read, and the next start writes over
+    it."""
     frames = [framed(record) for record in records]
     data = b"".join(frames)
     kept = data[:cut]
-    whole = next(count for count in range(len(frames), -1, -1) if len(b"".join(frames[:count])) <= len(kept))
+    whole = next(
+        count for count in range(len(frames), -1, -1) if len(b"".join(frames[:count])) <= len(kept)
+    )
     assert [record for record, _ in whole_records(kept, {})] == records[:whole]
     assert [record for record, _ in whole_records(data + bytes(len(tail)), {})] == records
     disk = SimulatedDisk({"log": kept})
     file = RecordFile(disk, "log")
     file.append("next")
     file.sync()
-    assert [record for record, _ in whole_records(disk.contents()["log"], {})] == [*records[:whole], "next"]
+    assert [record for record, _ in whole_records(disk.contents()["log"], {})] == [
+        *records[:whole],
+        "next",
+    ]

@@ -1,4 +1,5 @@
-"""A journal for consumers: what was synced is there after a crash, and a line that is not whole is cut off."""
+"""A journal for consumers: what was synced is there after a crash, and a line that is not whole is
+cut off."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The axes of the matrix: each value of sync_* is there because it does something, or because users have it."""
+"""The axes of the matrix: each value of sync_* is there because it does something, or because users
+have it."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ ALL_CASES = os.environ.get("BINLAG_ALL_CASES") == "1"
 
 
 def test_ten_comes_up_and_the_default_does_not() -> None:
-    """In the generated log of 50 transactions every 10 is a run of its own beside never and always; every 10,000 is never, as recorded."""
+    """In the generated log of 50 transactions every 10 is a run of its own beside never and always;
+    every 10,000 is never, as recorded."""
     # the options of a start have no part in a run
     axes = AXES if ALL_CASES else {**AXES, "recovery": (True,)}
     found = families(setups(Setup(), axes))
@@ -26,7 +28,10 @@ def test_ten_comes_up_and_the_default_does_not() -> None:
     for family in found:
         workload = WorkloadSpec().make(family[0])
         runs = {
-            setup.sync: trace(ReplicaSystem(workload, setup.configuration), SimulatedDisk(set_up(workload, setup.configuration)))
+            setup.sync: trace(
+                ReplicaSystem(workload, setup.configuration),
+                SimulatedDisk(set_up(workload, setup.configuration)),
+            )
             for setup in family
         }
         assert list(runs) == [0, 1, 10, 10000]
@@ -42,7 +47,10 @@ def syncs(setup: Setup, option: str, period: int, file: str) -> int:
     disk = SimulatedDisk(set_up(workload, configuration))
     for _ in ReplicaSystem(workload, configuration).run(disk):
         pass
-    return sum(operation.action == "fsync" and operation.name.startswith(file) for operation in disk.operations)
+    return sum(
+        operation.action == "fsync" and operation.name.startswith(file)
+        for operation in disk.operations
+    )
 
 
 @pytest.mark.parametrize(

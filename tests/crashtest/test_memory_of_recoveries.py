@@ -1,4 +1,5 @@
-"""What an exploration remembers saves time and nothing else: beside one that recovers every disk from scratch and to the end."""
+"""What an exploration remembers saves time and nothing else: beside one that recovers every disk
+from scratch and to the end."""
 
 from __future__ import annotations
 
@@ -36,15 +37,23 @@ class Memory:
     recovered: Recovered = dataclasses.field(default_factory=Recovered)
 
 
-def explored(setup: Setup, seed: int, transactions: int, *, remembers: bool, memory: Memory | None = None) -> Exploration:
-    """With memory as the matrix has it; without, each recovery is one of a disk of its own, and nothing is known to it."""
+def explored(
+    setup: Setup, seed: int, transactions: int, *, remembers: bool, memory: Memory | None = None
+) -> Exploration:
+    """With memory as the matrix has it; without, each recovery is one of a disk of its own, and
+    nothing is known to it."""
     workload = WorkloadSpec(transactions, seed).make(setup)
     memory = memory or Memory()
     with pytest.MonkeyPatch.context() as patch:
         if not remembers:
             patch.setattr(RecoveryResults, "find", lambda self, files: None)
         return explore(
-            lambda: ReplicaSystem(workload, setup.configuration, seed=seed, shared=memory.shared if remembers else None),
+            lambda: ReplicaSystem(
+                workload,
+                setup.configuration,
+                seed=seed,
+                shared=memory.shared if remembers else None,
+            ),
             kinds=tuple(Kind),
             coverage=Coverage.EDGES,
             medium=Medium(sector_bytes=512),
@@ -55,11 +64,15 @@ def explored(setup: Setup, seed: int, transactions: int, *, remembers: bool, mem
 
 
 def verdicts(found: Exploration) -> list[tuple[str, str, int]]:
-    return [(trial.place, str(trial.judgement.verdict), trial.acknowledged) for trial in found.trials]
+    return [
+        (trial.place, str(trial.judgement.verdict), trial.acknowledged) for trial in found.trials
+    ]
 
 
 SETUPS = st.builds(
-    lambda server, repository, **rest: Setup(server, FILE if server == "mariadb" else repository, **rest),
+    lambda server, repository, **rest: Setup(
+        server, FILE if server == "mariadb" else repository, **rest
+    ),
     server=st.sampled_from(["5.6", "5.7", "8.0", "mariadb"]),
     repository=st.sampled_from([FILE, TABLE]),
     recovery=st.booleans(),
@@ -69,16 +82,26 @@ SETUPS = st.builds(
 )
 
 
-BEGUN = Setup("5.6", FILE, sync=10000, recovery=False, auto_position=True, workers=4, engine="MyISAM")
+BEGUN = Setup(
+    "5.6", FILE, sync=10000, recovery=False, auto_position=True, workers=4, engine="MyISAM"
+)
 """A GTID counts as received there as soon as its transaction begins."""
 
 
 @settings(max_examples=3 if ALL_CASES else 1)
 @example(BEGUN, 2, 3, 3)
-@given(SETUPS, st.sampled_from([1, 1, 2, 5]), st.integers(0, 1000), st.integers(1, 3 if ALL_CASES else 1))
-def test_what_is_remembered_changes_no_verdict(setup: Setup, period: int, seed: int, transactions: int) -> None:
-    """The same crash points, the same disks, the same verdict of each, on random workloads and configurations; one memory for a whole
-    family, as the matrix has it, beside none at all. Runs that are said to be the same are."""
+@given(
+    SETUPS,
+    st.sampled_from([1, 1, 2, 5]),
+    st.integers(0, 1000),
+    st.integers(1, 3 if ALL_CASES else 1),
+)
+def test_what_is_remembered_changes_no_verdict(
+    setup: Setup, period: int, seed: int, transactions: int
+) -> None:
+    """The same crash points, the same disks, the same verdict of each, on random workloads and
+    configurations; one memory for a whole family, as the matrix has it, beside none at all. Runs
+    that are said to be the same are."""
     memory = Memory()
     found: dict[bytes, Exploration] = {}
     for member in (dataclasses.replace(setup, sync=sync) for sync in (0, 10000, period)):
@@ -91,16 +114,23 @@ def test_what_is_remembered_changes_no_verdict(setup: Setup, period: int, seed: 
         assert quick.points == plain.points
         assert [quick.counts(kind) for kind in Kind] == [plain.counts(kind) for kind in Kind]
         assert quick.recoveries <= plain.recoveries
-    assert len(found) < 3, "10000 flushes do not come together in so short a run: it does to its disk what it does with 0"
+    assert len(found) < 3, (
+        "10000 flushes do not come together in so short a run: it does to its disk what it does "
+        "with 0"
+    )
 
 
 def traced(setup: Setup, seed: int, transactions: int) -> bytes:
     workload = WorkloadSpec(transactions, seed).make(setup)
-    return trace(ReplicaSystem(workload, setup.configuration, seed=seed), SimulatedDisk(set_up(workload, setup.configuration)))
+    return trace(
+        ReplicaSystem(workload, setup.configuration, seed=seed),
+        SimulatedDisk(set_up(workload, setup.configuration)),
+    )
 
 
 def test_a_trace_tells_runs_apart() -> None:
-    """By the files at the start, each operation, each byte written, and the moment of each acknowledgement."""
+    """By the files at the start, each operation, each byte written, and the moment of each
+    acknowledgement."""
 
     class Steps:
         def __init__(self, *steps: str) -> None:
@@ -117,16 +147,20 @@ def test_a_trace_tells_runs_apart() -> None:
                     disk.fsync_names()
                 else:
                     file = disk.open("a", create=True)
-                    {"write": lambda file=file, name=name: file.write(file.size(), name.encode()), "sync": file.fsync}.get(
-                        action, lambda file=file: file.truncate(0)
-                    )()
+                    {
+                        "write": lambda file=file, name=name: file.write(
+                            file.size(), name.encode()
+                        ),
+                        "sync": file.fsync,
+                    }.get(action, lambda file=file: file.truncate(0))()
 
         def recover(self, disk: Disk) -> State:
             return State(())
 
     programs = [
-        ("write x", "tell 1"), ("write y", "tell 1"), ("tell 1", "write x"), ("write x", "tell 2"), ("write x", "sync", "tell 1"),
-        ("write x", "tell 1", "sync"), ("write x", "cut", "tell 1"), ("write x", "rename a b", "tell 1"), ("write x", "remove a", "tell 1"),
+        ("write x", "tell 1"), ("write y", "tell 1"), ("tell 1", "write x"), ("write x", "tell 2"),
+        ("write x", "sync", "tell 1"), ("write x", "tell 1", "sync"), ("write x", "cut", "tell 1"),
+        ("write x", "rename a b", "tell 1"), ("write x", "remove a", "tell 1"),
         ("write x", "names", "tell 1"), ("write xy", "tell 1"), ("write x", "write y", "tell 1"),
     ]  # fmt: skip
     digests = [trace(Steps(*steps), SimulatedDisk()) for steps in programs]
@@ -166,7 +200,9 @@ class LinesThatCount(Lines):
 
 def test_disks_that_differ_in_what_a_start_cuts_off_are_recovered_once() -> None:
     """The torn line makes another disk, with a verdict of its own, and no recovery more."""
-    plain, quick = (explore(make, medium=Medium(sector_bytes=1)) for make in (Lines, LinesThatCount))
+    plain, quick = (
+        explore(make, medium=Medium(sector_bytes=1)) for make in (Lines, LinesThatCount)
+    )
     assert verdicts(quick) == verdicts(plain)
     assert plain.recoveries > quick.recoveries == 5, "no file; no line, one, two and three"
 
@@ -212,16 +248,23 @@ def plainly(setup: Setup) -> list[tuple[str, str, int]]:
 @pytest.mark.parametrize(
     ("owner", "name", "mutant", "setup"),
     [
-        (DurableStorage, "_enter", ledger_only, Setup(repository=FILE, auto_position=False, recovery=False)),
+        (DurableStorage, "_enter", ledger_only,
+         Setup(repository=FILE, auto_position=False, recovery=False)),
         (ReplicaSystem, "what_counts", half_counts, Setup(repository=FILE, auto_position=False)),
-        (RecoveryResults, "add", first_file_only(RecoveryResults.add), Setup(repository=FILE, auto_position=False)),
-        (Replica, "standing_behind_start", without(APPLIED, RECEIVED), Setup(repository=FILE, auto_position=False)),
-        (Replica, "standing_behind_start", without(UNREAD), Setup(repository=FILE, auto_position=False, recovery=False)),
-        (Replica, "standing_behind_start", without(GTIDS, UNREAD), Setup(repository=FILE, recovery=False)),
+        (RecoveryResults, "add", first_file_only(RecoveryResults.add),
+         Setup(repository=FILE, auto_position=False)),
+        (Replica, "standing_behind_start", without(APPLIED, RECEIVED),
+         Setup(repository=FILE, auto_position=False)),
+        (Replica, "standing_behind_start", without(UNREAD),
+         Setup(repository=FILE, auto_position=False, recovery=False)),
+        (Replica, "standing_behind_start", without(GTIDS, UNREAD),
+         Setup(repository=FILE, recovery=False)),
     ],
     ids=["changes", "contents", "files", "positions", "relay logs", "GTIDs"],
-)
-def test_a_memory_that_confuses_recoveries_is_noticed(owner: type, name: str, mutant: Callable[..., Any], setup: Setup) -> None:
+)  # fmt: skip
+def test_a_memory_that_confuses_recoveries_is_noticed(
+    owner: type, name: str, mutant: Callable[..., Any], setup: Setup
+) -> None:
     plain = plainly(setup)
     assert verdicts(explored(setup, 1, 2, remembers=True)) == plain
     with pytest.MonkeyPatch.context() as patch:

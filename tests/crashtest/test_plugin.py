@@ -1,4 +1,5 @@
-"""The pytest plugin, seen from the tests of somebody who uses it; and the examples, run as they are shipped."""
+"""The pytest plugin, seen from the tests of somebody who uses it; and the examples, run as they are
+shipped."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ def test_the_examples_pass(folder: pytest.Pytester) -> None:
 
 
 def test_a_mistake_is_caught_once_for_each_disk(folder: pytest.Pytester) -> None:
-    """The marker makes one test of each disk; those that fail say in one line what was left and what became of it."""
+    """The marker makes one test of each disk; those that fail say in one line what was left and
+    what became of it."""
     folder.makepyfile(
         """
         import pytest
@@ -41,11 +43,15 @@ def test_a_mistake_is_caught_once_for_each_disk(folder: pytest.Pytester) -> None
     )
     result = folder.runpytest(*LOAD, "-q", "--tb=short")
     assert result.parseoutcomes().keys() == {"passed", "failed"}
-    result.stdout.fnmatch_lines(["E *AssertionError: process | 6 after | process: loses rows: the data differ *"])
+    result.stdout.fnmatch_lines(
+        ["E *AssertionError: process | 6 after | process: loses rows: the data differ *"]
+    )
     names = re.findall(r"FAILED .*::test_it\[(.*)\]", result.stdout.str())
     again = folder.runpytest(*LOAD, "-q", "--crash", names[0])
     again.assert_outcomes(failed=1)
-    folder.runpytest(*LOAD, "-q", "--crash", "process | 1 before | process").assert_outcomes(passed=1)
+    folder.runpytest(*LOAD, "-q", "--crash", "process | 1 before | process").assert_outcomes(
+        passed=1
+    )
 
 
 def test_all_at_once(folder: pytest.Pytester) -> None:
@@ -87,21 +93,25 @@ def test_own_checks(folder: pytest.Pytester) -> None:
 
         def test_disk(simulated_disk):
             simulated_disk.open("a", create=True).write(0, b"x")
-            assert {left.contents().get("a") for _, left in simulated_disk.crashes("os")} >= {None, b"x"}
+            left = [disk.contents().get("a") for _, disk in simulated_disk.crashes("os")]
+            assert set(left) >= {None, b"x"}
         """
     )
     folder.runpytest(*LOAD, "-q").assert_outcomes(passed=18 + 1)
 
 
 def test_the_replica(folder: pytest.Pytester) -> None:
-    """The emulated replica is a fixture, too: crash-tested as it is, or driven by hand on a simulated disk."""
+    """The emulated replica is a fixture, too: crash-tested as it is, or driven by hand on a
+    simulated disk."""
     folder.makepyfile(
         """
         def test_safe(crash_test, replica):
-            crash_test(**replica(transactions=2, repository="TABLE", recovery=True, auto_position=False), kinds=["process"])
+            settings = dict(repository="TABLE", recovery=True, auto_position=False)
+            crash_test(**replica(transactions=2, **settings), kinds=["process"])
 
         def test_unsafe(crash_test, replica):
-            crash_test(**replica(transactions=2, repository="FILE", recovery=True, auto_position=False), kinds=["process"])
+            settings = dict(repository="FILE", recovery=True, auto_position=False)
+            crash_test(**replica(transactions=2, **settings), kinds=["process"])
 
         def test_by_hand(replica, simulated_disk):
             server, storage = replica(transactions=2)["make"]().server(simulated_disk)
@@ -120,12 +130,16 @@ def test_the_replica(folder: pytest.Pytester) -> None:
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("@pytest.mark.crash_points(3)\ndef test_it(crash): pass", "write @pytest.mark.crash_points(system=…)"),
-        ("@pytest.mark.crash_points(system=WithTheData)\ndef test_it(): pass", "take the argument `crash`"),
-        ("def test_it(crash_test): crash_test(lambda: Silent())", "do not agree even without a crash"),
-        ("def test_it(crash_test): crash_test(lambda: Broken())", "does not even start after a run without a crash"),
+        ("@pytest.mark.crash_points(3)\ndef test_it(crash): pass",
+         "write @pytest.mark.crash_points(system=…)"),
+        ("@pytest.mark.crash_points(system=WithTheData)\ndef test_it(): pass",
+         "take the argument `crash`"),
+        ("def test_it(crash_test): crash_test(lambda: Silent())",
+         "do not agree even without a crash"),
+        ("def test_it(crash_test): crash_test(lambda: Broken())",
+         "does not even start after a run without a crash"),
     ],
-)
+)  # fmt: skip
 def test_wrong_use(folder: pytest.Pytester, source: str, message: str) -> None:
     folder.makepyfile(
         f"""
@@ -150,8 +164,14 @@ class Broken(WithTheData):
 
 
 def test_a_crash_that_is_none(folder: pytest.Pytester) -> None:
-    folder.makepyfile("from saved_offset import WithTheData\n\ndef test_it(crash_test):\n    crash_test(WithTheData)")
-    for place, message in (("nonsense", "is not a crash"), ("process | 99 before | process", "the run has no point '99 before'")):
+    folder.makepyfile(
+        "from saved_offset import WithTheData\n\ndef test_it(crash_test):\n"
+        "    crash_test(WithTheData)"
+    )
+    for place, message in (
+        ("nonsense", "is not a crash"),
+        ("process | 99 before | process", "the run has no point '99 before'"),
+    ):
         result = folder.runpytest(*LOAD, "-q", "--crash", place)
         result.assert_outcomes(failed=1)
         assert message in result.stdout.str()

@@ -1,4 +1,5 @@
-"""The replica under crash tests: what is promised holds after every crash, what is not has a counter-example that can be run again."""
+"""The replica under crash tests: what is promised holds after every crash, what is not has a
+counter-example that can be run again."""
 
 from __future__ import annotations
 
@@ -39,7 +40,9 @@ class Bench:
         self.seed = seed
 
     def system(self, shared: Shared | None = None, *, stops: bool = True) -> ReplicaSystem:
-        system = ReplicaSystem(self.workload, self.setup.configuration, seed=self.seed, shared=shared)
+        system = ReplicaSystem(
+            self.workload, self.setup.configuration, seed=self.seed, shared=shared
+        )
         system.stops_on_error = stops
         return system
 
@@ -55,7 +58,13 @@ class Bench:
         )
 
     def again(self, trial: Trial) -> Trial:
-        return reproduce(self.system, *parse_place(trial.place), medium=MEDIUM, files=self.files, expected=self.expected)
+        return reproduce(
+            self.system,
+            *parse_place(trial.place),
+            medium=MEDIUM,
+            files=self.files,
+            expected=self.expected,
+        )
 
 
 @pytest.mark.parametrize(
@@ -64,7 +73,9 @@ class Bench:
         Setup(repository=FILE, auto_position=True, recovery=True),
         Setup(repository=TABLE, auto_position=False, recovery=True),
         Setup(repository=FILE, auto_position=True, recovery=True, workers=4),
-        Setup(server="5.7", repository=TABLE, auto_position=False, recovery=True, workers=4, sync=1),
+        Setup(
+            server="5.7", repository=TABLE, auto_position=False, recovery=True, workers=4, sync=1
+        ),
         Setup(server="9.7", repository=TABLE, auto_position=True, recovery=True, workers=4),
     ],
     ids=lambda setup: " ".join(setup.arguments()),
@@ -83,7 +94,8 @@ def test_what_is_promised_holds(setup: Setup) -> None:
 @pytest.mark.parametrize("recovery", [False, True])
 @pytest.mark.parametrize("workers", [0, 4])
 def test_what_mariadb_promises(workers: int, recovery: bool) -> None:
-    """By GTID nothing is lost and nothing executed twice; while START SLAVE deletes relay logs, a crash leaves an index that names them."""
+    """By GTID nothing is lost and nothing executed twice; while START SLAVE deletes relay logs, a
+    crash leaves an index that names them."""
     setup = Setup("mariadb", FILE, auto_position=True, recovery=recovery, workers=workers)
     bench = Bench(setup)
     found = bench.explore(*Kind)
@@ -100,17 +112,26 @@ def test_what_mariadb_promises(workers: int, recovery: bool) -> None:
 @pytest.mark.parametrize(
     ("setup", "kind", "verdicts"),
     [
-        (Setup("mariadb", FILE, auto_position=False, recovery=True), Kind.PROCESS, {Verdict.REEXECUTES}),
-        (Setup("mariadb", FILE, auto_position=False, recovery=False, workers=4), Kind.OS, {Verdict.REEXECUTES, Verdict.CANNOT_START}),
-        (Setup(repository=FILE, auto_position=False, recovery=True), Kind.PROCESS, {Verdict.REEXECUTES}),
-        (Setup(repository=TABLE, auto_position=False, recovery=False), Kind.PROCESS, {Verdict.REEXECUTES, Verdict.CANNOT_START}),
-        (Setup(repository=FILE, auto_position=True, recovery=False), Kind.OS, {Verdict.CANNOT_START}),
-        (Setup(repository=TABLE, auto_position=False, recovery=True, workers=4), Kind.OS, {Verdict.CANNOT_START}),
+        (Setup("mariadb", FILE, auto_position=False, recovery=True), Kind.PROCESS,
+         {Verdict.REEXECUTES}),
+        (Setup("mariadb", FILE, auto_position=False, recovery=False, workers=4), Kind.OS,
+         {Verdict.REEXECUTES, Verdict.CANNOT_START}),
+        (Setup(repository=FILE, auto_position=False, recovery=True), Kind.PROCESS,
+         {Verdict.REEXECUTES}),
+        (Setup(repository=TABLE, auto_position=False, recovery=False), Kind.PROCESS,
+         {Verdict.REEXECUTES, Verdict.CANNOT_START}),
+        (Setup(repository=FILE, auto_position=True, recovery=False), Kind.OS,
+         {Verdict.CANNOT_START}),
+        (Setup(repository=TABLE, auto_position=False, recovery=True, workers=4), Kind.OS,
+         {Verdict.CANNOT_START}),
     ],
     ids=lambda value: " ".join(value.arguments()) if isinstance(value, Setup) else None,
-)
-def test_what_is_not_promised_has_counter_examples(setup: Setup, kind: Kind, verdicts: set[Verdict]) -> None:
-    """Each of them is the same when it is run again from its line, without anything that the exploration remembered."""
+)  # fmt: skip
+def test_what_is_not_promised_has_counter_examples(
+    setup: Setup, kind: Kind, verdicts: set[Verdict]
+) -> None:
+    """Each of them is the same when it is run again from its line, without anything that the
+    exploration remembered."""
     bench = Bench(setup)
     assert setup.promise(kind) is None
     found = bench.explore(kind)
@@ -122,7 +143,8 @@ def test_what_is_not_promised_has_counter_examples(setup: Setup, kind: Kind, ver
 
 
 def test_numbers_of_the_servers_errors() -> None:
-    """1062 for what is executed twice, 13121 for a torn relay log (8.0), 1872 for workers whose relay logs were lost."""
+    """1062 for what is executed twice, 13121 for a torn relay log (8.0), 1872 for workers whose
+    relay logs were lost."""
     texts = []
     for setup in (
         Setup(repository=TABLE, auto_position=False, recovery=False),
@@ -154,7 +176,9 @@ def test_faults_are_crashes_of_a_system_that_stops() -> None:
     kinds = Kind.FULL_DISK, Kind.IO_ERROR
     derived, real = bench.explore(*kinds), bench.explore(*kinds, stops=False)
     assert derived.points == real.points
-    assert {(trial.kind, str(trial.judgement)) for trial in derived.trials} == {(trial.kind, str(trial.judgement)) for trial in real.trials}
+    assert {(trial.kind, str(trial.judgement)) for trial in derived.trials} == {
+        (trial.kind, str(trial.judgement)) for trial in real.trials
+    }
     for trial in derived.trials[::15]:
         assert bench.again(trial) == trial
 
@@ -167,7 +191,14 @@ class NaiveServer:
 
     def verdict(self, trial: Trial) -> Verdict:
         system = self.bench.system()
-        disk, acknowledged = crash(system_of(system), trial.kind, trial.point, trial.outcome, medium=MEDIUM, files=self.bench.files)
+        disk, acknowledged = crash(
+            system_of(system),
+            trial.kind,
+            trial.point,
+            trial.outcome,
+            medium=MEDIUM,
+            files=self.bench.files,
+        )
         replica, storage = system.server(disk)
         try:
             replica.start()
@@ -176,15 +207,25 @@ class NaiveServer:
         except Exception as error:
             number = getattr(error, "number", None)
             return Verdict.REEXECUTES if number in (1032, 1062) else Verdict.CANNOT_START
-        return self.count(replica, [str(entry) for entry in storage.ledger], [str(entry) for entry in acknowledged])
+        return self.count(
+            replica,
+            [str(entry) for entry in storage.ledger],
+            [str(entry) for entry in acknowledged],
+        )
 
     def count(self, replica: Replica, ledger: list[str], acknowledged: list[str]) -> Verdict:
         if len(ledger) != len(set(ledger)):
             return Verdict.REEXECUTES
-        content, asked = content_of(replica.tables), [str(entry) for entry in self.bench.expected.applied]
+        content, asked = (
+            content_of(replica.tables),
+            [str(entry) for entry in self.bench.expected.applied],
+        )
         if not set(asked) | set(acknowledged) <= set(ledger):
             return Verdict.LOSES
-        if not all(self.comes_twice(content[table], rows) for table, rows in self.bench.workload.expected.items()):
+        if not all(
+            self.comes_twice(content[table], rows)
+            for table, rows in self.bench.workload.expected.items()
+        ):
             return Verdict.LOSES
         same = content == self.bench.workload.expected and sorted(ledger) == sorted(asked)
         return Verdict.CONSISTENT if same else Verdict.REEXECUTES
@@ -219,8 +260,11 @@ SETUPS = st.builds(
 
 @settings(max_examples=10 if ALL_CASES else 3)
 @given(SETUPS, st.integers(0, 1000), st.data())
-def test_random_workloads_and_crashes_beside_a_naive_server(setup: Setup, seed: int, data: st.DataObject) -> None:
-    """Random configurations, workloads and crashes: the verdict is the naive one's, and no promise is ever broken."""
+def test_random_workloads_and_crashes_beside_a_naive_server(
+    setup: Setup, seed: int, data: st.DataObject
+) -> None:
+    """Random configurations, workloads and crashes: the verdict is the naive one's, and no promise
+    is ever broken."""
     bench = Bench(setup, seed, transactions=2)
     found = bench.explore()
     assert found.trials
@@ -232,11 +276,21 @@ def test_random_workloads_and_crashes_beside_a_naive_server(setup: Setup, seed: 
 
 
 def test_an_event_that_comes_twice_stops_nothing() -> None:
-    """Without recovery, behind a crash between an event and the receiver's record: whatever stops the replica is an error of a server."""
-    bench = Bench(Setup(server="5.7", repository=TABLE, auto_position=False, recovery=False, sync=1), transactions=2)
-    stopped = [trial for trial in bench.explore().failures if trial.judgement.verdict is Verdict.CANNOT_START]
+    """Without recovery, behind a crash between an event and the receiver's record: whatever stops
+    the replica is an error of a server."""
+    bench = Bench(
+        Setup(server="5.7", repository=TABLE, auto_position=False, recovery=False, sync=1),
+        transactions=2,
+    )
+    stopped = [
+        trial
+        for trial in bench.explore().failures
+        if trial.judgement.verdict is Verdict.CANNOT_START
+    ]
     assert stopped
-    assert [str(trial) for trial in stopped if not trial.judgement.detail.startswith("error 1594")] == []
+    assert [
+        str(trial) for trial in stopped if not trial.judgement.detail.startswith("error 1594")
+    ] == []
 
 
 def test_a_captured_log_may_be_the_workload() -> None:
@@ -250,7 +304,8 @@ def test_a_captured_log_may_be_the_workload() -> None:
 
 
 def test_ddl_of_a_real_log_comes_back() -> None:
-    """A restart redoes the statements of a real log of DDL, CREATE TABLE … SELECT among them, where table and rows are one transaction."""
+    """A restart redoes the statements of a real log of DDL, CREATE TABLE … SELECT among them, where
+    table and rows are one transaction."""
     folder = CAPTURES / "open" / "my_ddl"
     workload = captured([folder / "binlog.000001"], str(folder / "before.sql"), "9.7")
     configuration = Setup(server="9.7", workers=1).configuration

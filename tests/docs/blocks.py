@@ -1,12 +1,16 @@
-"""The blocks of a page: which commands it shows, which output, which Python. Needs nothing but the standard library.
+"""The blocks of a page: which commands it shows, which output, which Python. Needs nothing but the
+standard library.
 
     ```console          `$ ` begins a command, `> ` goes on with it, the rest is what it prints
-    ```sh, indented     commands alone, one a line (`\\` at the end joins two); an indented block is one when it begins with a known command
-    ```python           runs; what it prints stands in the block without language, or indented, right below
+    ```sh, indented     commands alone, one a line (`\\` at the end joins two); an indented block is
+                        one when it begins with a known command
+    ```python           runs; what it prints stands in the block without language, or indented,
+                        right below
 
-In shown output `…` stands for anything within a line, and a line that is only `…` for any lines. An HTML comment right above a block
-directs it: `<!-- not run: the reason -->` or `<!-- server: 9.7 -->` (whose server answers where the block says port 3306;
-9.7 when no comment says).
+In shown output `…` stands for anything within a line, and a line that is only `…` for any lines. An
+HTML comment right above a block directs it: `<!-- not run: the reason -->` or
+`<!-- server: 9.7 -->` (whose server answers where the block says port 3306; 9.7 when no comment
+says).
 """
 
 from __future__ import annotations
@@ -16,7 +20,20 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-COMMANDS = ("binlag", ".venv/bin/", "make", "pip", "python", "python3", "export", "git", "cd", "docker", "eval", "_BINLAG_COMPLETE")
+COMMANDS = (
+    "binlag",
+    ".venv/bin/",
+    "make",
+    "pip",
+    "python",
+    "python3",
+    "export",
+    "git",
+    "cd",
+    "docker",
+    "eval",
+    "_BINLAG_COMPLETE",
+)
 """What an indented block of commands begins with."""
 ANYTHING = "…"
 _FENCE = re.compile(r"^(?P<indent> {0,3})(?P<marks>`{3,}|~{3,})(?P<language>[\w+-]*)")
@@ -34,7 +51,8 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block of a page. `kind`: the fence's language, "indented", or "" for a fence without one. `line` counts from 1."""
+    """A block of a page. `kind`: the fence's language, "indented", or "" for a fence without one.
+    `line` counts from 1."""
 
     kind: str
     text: str
@@ -72,7 +90,11 @@ def blocks(page: Path | str) -> list[Block]:
     for at, block in enumerate(found[:-1]):
         below = found[at + 1]
         between = lines[_end(block, lines) : below.line - 1]
-        if block.kind == "python" and below.kind in ("", "text", "indented") and not any(line.strip() for line in between):
+        if (
+            block.kind == "python"
+            and below.kind in ("", "text", "indented")
+            and not any(line.strip() for line in between)
+        ):
             found[at] = Block(block.kind, block.text, block.line, block.directives, below.text)
     return found
 
@@ -89,7 +111,10 @@ def _raw(lines: list[str]) -> Iterator[Block]:
         if directive := _DIRECTIVE.match(line):
             directives[directive[1]] = directive[2]
         elif fence := _FENCE.match(line):
-            end = next((n for n in range(at + 1, len(lines)) if lines[n].strip() == fence["marks"]), len(lines))
+            end = next(
+                (n for n in range(at + 1, len(lines)) if lines[n].strip() == fence["marks"]),
+                len(lines),
+            )
             text = "\n".join(one.removeprefix(fence["indent"]) for one in lines[at + 1 : end])
             yield Block(fence["language"], text, at + 1, directives)
             at, directives = end, {}
@@ -135,7 +160,8 @@ def _commands(text: str, first: int) -> Iterator[Step]:
 
 
 def matches(shown: str, printed: str) -> bool:
-    """Whether a page's output is what a command printed; spaces at the end of a line and empty lines at the end do not count."""
+    """Whether a page's output is what a command printed; spaces at the end of a line and empty
+    lines at the end do not count."""
     pattern = ""
     for line in shown.rstrip().splitlines():
         if line.strip() in (ANYTHING, "..."):

@@ -1,6 +1,8 @@
-"""Phrases that a reader stumbles over, and every text that a person reads: pages, help, messages, error pages.
+"""Phrases that a reader stumbles over, and every text that a person reads: pages, help, messages,
+error pages.
 
-A message is a string in the code that is no docstring and holds a blank; of commands the docstring is their help.
+A message is a string in the code that is no docstring and holds a blank; of commands the docstring
+is their help.
 """
 
 from __future__ import annotations
@@ -45,7 +47,11 @@ BANNED = {
 def pages() -> Iterator[tuple[str, str]]:
     """(Place, text) of each paragraph of the documentation; output and code are left out."""
     for page in PAGES:
-        text = re.sub(r"(?ms)^ {0,3}```.*?^ {0,3}```", lambda block: "\n" * block[0].count("\n"), page.read_text())
+        text = re.sub(
+            r"(?ms)^ {0,3}```.*?^ {0,3}```",
+            lambda block: "\n" * block[0].count("\n"),
+            page.read_text(),
+        )
         for number, line in enumerate(text.splitlines(), 1):
             if not line.startswith("    "):
                 yield f"{page.relative_to(ROOT)}:{number}", re.sub(r"`[^`]*`", "``", line)
@@ -64,10 +70,15 @@ def messages() -> Iterator[tuple[str, str]]:
 
 
 def docstrings(tree: ast.Module) -> Iterator[ast.AST]:
-    """Strings that only readers of the code see: docstrings, but for those of commands; and the parts of other strings."""
+    """Strings that only readers of the code see: docstrings, but for those of commands; and the
+    parts of other strings."""
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
-            yield from (part for part in ast.walk(node) if part is not node and isinstance(part, ast.Constant))
+            yield from (
+                part
+                for part in ast.walk(node)
+                if part is not node and isinstance(part, ast.Constant)
+            )
         body = getattr(node, "body", None)
         for one in body if isinstance(body, list) else []:
             is_text = isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant)
@@ -77,13 +88,17 @@ def docstrings(tree: ast.Module) -> Iterator[ast.AST]:
 
 def is_command(node: ast.FunctionDef) -> bool:
     """Whether click shows the docstring."""
-    return any("command" in ast.unparse(one) or "group" in ast.unparse(one) for one in node.decorator_list)
+    return any(
+        "command" in ast.unparse(one) or "group" in ast.unparse(one) for one in node.decorator_list
+    )
 
 
 def text_of(node: ast.AST) -> str | None:
     """The text of a string, with … for what an f-string puts in."""
     if isinstance(node, ast.JoinedStr):
-        return "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
+        return "".join(
+            str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values
+        )
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 

@@ -1,5 +1,5 @@
-"""Runs a notebook: its path and a folder for what Jupyter writes as arguments, the notebook with its output on standard output. A program,
-no test.
+"""Runs a notebook: its path and a folder for what Jupyter writes as arguments, the notebook with
+its output on standard output. A program, no test.
 
 The kernel is this Python, whichever others the machine has, and it listens on no port.
 """
@@ -17,8 +17,12 @@ from nbclient import NotebookClient
 if __name__ == "__main__":
     path, folder = map(Path, sys.argv[1:])
     kernel = AsyncKernelManager(
-        kernel_spec_manager=KernelSpecManager(kernel_dirs=[]), transport="ipc", connection_file=str(folder / "kernel.json")
+        kernel_spec_manager=KernelSpecManager(kernel_dirs=[]),
+        transport="ipc",
+        connection_file=str(folder / "kernel.json"),
     )
     notebook = nbformat.read(path, as_version=4)
-    client = NotebookClient(notebook, kernel, timeout=300, resources={"metadata": {"path": str(path.parent)}})
+    client = NotebookClient(
+        notebook, kernel, timeout=300, resources={"metadata": {"path": str(path.parent)}}
+    )
     print(nbformat.writes(client.execute()))

@@ -1,4 +1,5 @@
-"""Runs the Python of a page: blocks as JSON on standard input, what each printed as JSON on standard output. A program, no test."""
+"""Runs the Python of a page: blocks as JSON on standard input, what each printed as JSON on
+standard output. A program, no test."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from typing import Any
 
 
 def run(code: str, names: dict[str, Any]) -> str:
-    """What a block prints; one with `>>>` is a doctest and prints nothing but what differs, which ends the program."""
+    """What a block prints; one with `>>>` is a doctest and prints nothing but what differs, which
+    ends the program."""
     if ">>> " in code:
         test = doctest.DocTestParser().get_doctest(code + "\n", names, "page", None, 0)
         runner, said = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS), list[str]()

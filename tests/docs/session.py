@@ -1,4 +1,5 @@
-"""What a reader has in hand: a copy of the repository's files, an empty home, and one shell that keeps its folder and variables."""
+"""What a reader has in hand: a copy of the repository's files, an empty home, and one shell that
+keeps its folder and variables."""
 
 from __future__ import annotations
 
@@ -14,14 +15,26 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
-LEFT_OUT = (".git", ".venv", "__pycache__", ".*_cache", ".hypothesis", ".servers", "site", "dist", "build", "*.egg-info")
+LEFT_OUT = (
+    ".git",
+    ".venv",
+    "__pycache__",
+    ".*_cache",
+    ".hypothesis",
+    ".servers",
+    "site",
+    "dist",
+    "build",
+    "*.egg-info",
+)
 READERS_OWN = {
     "binlog.000123": ("demo/binlog.000001", 39594),
     "binlog.000124": ("demo/binlog.000001", 154),
     "before.sql": ("demo/before.sql", None),
 }
-"""What the README calls the reader's own logs and dump -> what stands for them: a file, and how many bytes of it. The first log ends
-without naming the next, as after a crash; the second has begun and holds no transaction yet."""
+"""What the README calls the reader's own logs and dump -> what stands for them: a file, and how
+many bytes of it. The first log ends without naming the next, as after a crash; the second has begun
+and holds no transaction yet."""
 _BINLAG = "#!{python}\nimport sys\nfrom applier.cli.main import main\nsys.exit(main())\n"
 _PYTHON = '#!/bin/sh\nexec {python} "$@"\n'
 
@@ -39,7 +52,8 @@ class Session:
 
     def __init__(self, folder: Path, environment: dict[str, str]) -> None:
         self._shell = subprocess.Popen(
-            ["bash", "--noprofile", "--norc"], cwd=folder, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            ["bash", "--noprofile", "--norc"], cwd=folder, env=environment, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
 
@@ -48,10 +62,15 @@ class Session:
         assert self._shell.stdin is not None
         mark = secrets.token_hex(8)
         # `$?` within the command is the exit code of the one before.
-        line = f"eval {shlex.quote(command)} </dev/null; code=$?; printf '\\n%s %d\\n' {mark} $code; (exit $code)\n"
+        line = (
+            f"eval {shlex.quote(command)} </dev/null; code=$?; printf '\\n%s %d\\n' {mark} $code; "
+            "(exit $code)\n"
+        )
         self._shell.stdin.write(line.encode())
         self._shell.stdin.flush()
-        printed, _, code = self._read(f"\n{mark} ".encode(), command, time.monotonic() + timeout_seconds).rpartition(f"\n{mark} ".encode())
+        printed, _, code = self._read(
+            f"\n{mark} ".encode(), command, time.monotonic() + timeout_seconds
+        ).rpartition(f"\n{mark} ".encode())
         return Ran(printed.decode(errors="backslashreplace"), int(code))
 
     def _read(self, mark: bytes, command: str, deadline: float) -> bytes:
@@ -64,7 +83,9 @@ class Session:
                 raise TimeoutError(f"no end of: {command}\n{found.decode(errors='replace')}")
             chunk = os.read(descriptor, 1 << 16)
             if not chunk:
-                raise RuntimeError(f"the shell ended in: {command}\n{found.decode(errors='replace')}")
+                raise RuntimeError(
+                    f"the shell ended in: {command}\n{found.decode(errors='replace')}"
+                )
             found += chunk
         return found
 
@@ -89,7 +110,8 @@ def copy_files(to: Path) -> None:
 
 
 def scratch_copy(folder: Path) -> Path:
-    """A copy of the repository's files whose `.venv/bin` has the `python` and `binlag` that run now; `make` finds it complete."""
+    """A copy of the repository's files whose `.venv/bin` has the `python` and `binlag` that run
+    now; `make` finds it complete."""
     copy = folder / "binlag"
     copy_files(copy)
     programs = copy / ".venv" / "bin"
@@ -109,8 +131,21 @@ def bring_readers_own(folder: Path) -> None:
 
 
 def environment(home: Path, *programs: Path, **more: str) -> dict[str, str]:
-    """A new user's variables: an empty home, no cache, what is given, and of those around only what a machine needs to reach others."""
-    kept = {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy") or name.startswith(("PIP_", "SSL_"))}
+    """A new user's variables: an empty home, no cache, what is given, and of those around only what
+    a machine needs to reach others."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name.lower().endswith("_proxy") or name.startswith(("PIP_", "SSL_"))
+    }
     home.mkdir(parents=True, exist_ok=True)
     path = os.pathsep.join([*map(str, programs), os.environ.get("PATH", os.defpath)])
-    return {**kept, "HOME": str(home), "PATH": path, "LANG": "C.UTF-8", "TZ": "UTC", "TERM": "dumb", **more}
+    return {
+        **kept,
+        "HOME": str(home),
+        "PATH": path,
+        "LANG": "C.UTF-8",
+        "TZ": "UTC",
+        "TERM": "dumb",
+        **more,
+    }

@@ -13,7 +13,11 @@ from tests.docs.session import Session, environment
 
 def test_a_session_is_commands_and_what_they_print() -> None:
     [block] = blocks("text\n\n```console\n$ echo 1 \\\n>   2\n1 2\n$ true\n$ ls\na\n\nb\n```\n")
-    assert block.steps == [Step("echo 1 \\\n  2", "1 2", 4), Step("true", "", 7), Step("ls", "a\n\nb", 8)]
+    assert block.steps == [
+        Step("echo 1 \\\n  2", "1 2", 4),
+        Step("true", "", 7),
+        Step("ls", "a\n\nb", 8),
+    ]
 
 
 def test_a_session_begins_with_a_command() -> None:
@@ -26,7 +30,10 @@ def test_a_session_begins_with_a_command() -> None:
     ("text", "commands"),
     [
         ("```sh\n# a comment\nmake demo\nbinlag a \\\n  b\n```", ["make demo", "binlag a \\\n  b"]),
-        ("x:\n\n    binlag explain a.sql   # why\n    binlag events b\n", ["binlag explain a.sql   # why", "binlag events b"]),
+        (
+            "x:\n\n    binlag explain a.sql   # why\n    binlag events b\n",
+            ["binlag explain a.sql   # why", "binlag events b"],
+        ),
         ("    .venv/bin/binlag --version\n", [".venv/bin/binlag --version"]),
         ("    hours: 24\n", []),
         ("words\n    binlag explain   belongs to the paragraph\n", []),
@@ -40,9 +47,16 @@ def test_commands_alone(text: str, commands: list[str]) -> None:
 
 
 def test_a_comment_directs_the_next_block_only() -> None:
-    text = "<!-- not run: needs a replica -->\n```console\n$ a\n```\n\n<!-- server: 9.7 -->\n\n```console\n$ b\n```\n"
+    text = (
+        "<!-- not run: needs a replica -->\n```console\n$ a\n```\n\n<!-- server: 9.7 -->\n\n"
+        "```console\n$ b\n```\n"
+    )
     text += "words\n```console\n$ c\n```\n"
-    assert [(block.not_run, block.server) for block in blocks(text)] == [("needs a replica", None), (None, "9.7"), (None, None)]
+    assert [(block.not_run, block.server) for block in blocks(text)] == [
+        ("needs a replica", None),
+        (None, "9.7"),
+        (None, None),
+    ]
     assert blocks("<!-- not run: no -->\nwords\n```console\n$ a\n```\n")[0].not_run is None
 
 

@@ -1,4 +1,5 @@
-"""Every notebook of examples/notebooks runs from its first cell to its last, and is kept without its output."""
+"""Every notebook of examples/notebooks runs from its first cell to its last, and is kept without
+its output."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ FETCHED = re.compile(r"\b(?:src|href)=|@import|\burl\(|https?://(?!www\.w3\.org/
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """For what Jupyter writes. The names of the kernel's sockets have at most 107 characters, so it is not below tmp_path."""
+    """For what Jupyter writes. The names of the kernel's sockets have at most 107 characters, so it
+    is not below tmp_path."""
     with tempfile.TemporaryDirectory() as name:
         yield Path(name)
 
@@ -37,11 +39,16 @@ def folder() -> Iterator[Path]:
 def outputs(path: Path, folder: Path) -> list[Any]:
     """What the notebook's cells show, in order."""
     done = subprocess.run(
-        [sys.executable, str(RUN_NOTEBOOK), str(path), str(folder)], capture_output=True, text=True, check=False,
+        [sys.executable, str(RUN_NOTEBOOK), str(path), str(folder)], capture_output=True, text=True,
+        check=False,
         env=environment(folder / "home", PYTHONPATH=str(ROOT)),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    return [output for cell in nbformat.reads(done.stdout, as_version=4).cells for output in cell.get("outputs", ())]
+    return [
+        output
+        for cell in nbformat.reads(done.stdout, as_version=4).cells
+        for output in cell.get("outputs", ())
+    ]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -64,9 +71,15 @@ def test_notebooks_are_kept_without_output() -> None:
     assert {path.stem for path in NOTEBOOKS} == SHOWS.keys()
     for path in NOTEBOOKS:
         for cell in nbformat.read(path, as_version=4).cells:
-            assert not cell.get("outputs") and cell.get("execution_count") is None, f"{path.name}: {cell.id}"
+            assert not cell.get("outputs") and cell.get("execution_count") is None, (
+                f"{path.name}: {cell.id}"
+            )
 
 
 def test_their_text_is_plain_english() -> None:
-    texts = ((f"{path.name}: {cell.id}", cell.source) for path in NOTEBOOKS for cell in nbformat.read(path, as_version=4).cells)
+    texts = (
+        (f"{path.name}: {cell.id}", cell.source)
+        for path in NOTEBOOKS
+        for cell in nbformat.read(path, as_version=4).cells
+    )
     assert stumbles(texts) == []

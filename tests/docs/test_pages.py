@@ -1,4 +1,5 @@
-"""Every block of output in the documentation is what the command above it prints; every Python example runs."""
+"""Every block of output in the documentation is what the command above it prints; every Python
+example runs."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ def session(copy: Path, tmp_path: Path) -> Iterator[Session]:
 
 
 def readers_own(copy: Path, folder: Path) -> dict[str, str]:
-    """The variables of who works in the copy: its programs, and its code rather than that of the checkout that is installed."""
+    """The variables of who works in the copy: its programs, and its code rather than that of the
+    checkout that is installed."""
     return environment(folder / "home", copy / ".venv" / "bin", PYTHONPATH=str(copy))
 
 
@@ -49,11 +51,16 @@ def test_the_code_is_that_of_the_tree_with_the_pages(session: Session, copy: Pat
 def said(page: Path, step: Step, ran: Ran, shown: str | None) -> str:
     """What a writer needs to mend the page."""
     expected = "" if shown is None else f"\n--- the page\n{shown}"
-    return f"{name_of(page)}:{step.line}: {step.command}: exit code {ran.code}{expected}\n--- printed\n{ran.printed}"
+    return (
+        f"{name_of(page)}:{step.line}: {step.command}: exit code {ran.code}{expected}\n"
+        f"--- printed\n{ran.printed}"
+    )
 
 
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=name_of)
-def test_commands_print_what_the_page_shows(page: Path, session: Session, request: pytest.FixtureRequest) -> None:
+def test_commands_print_what_the_page_shows(
+    page: Path, session: Session, request: pytest.FixtureRequest
+) -> None:
     ports: dict[str, str] = {}
     for block in blocks(page):
         if must_run(page, block):
@@ -61,8 +68,11 @@ def test_commands_print_what_the_page_shows(page: Path, session: Session, reques
             _run(page, block, session, told)
 
 
-def _server(block: Block, ports: dict[str, str], session: Session, factory: Callable[[], ServerFactory]) -> str:
-    """The port that stands for 3306 in a block; a server is started when the first block of a page asks for it."""
+def _server(
+    block: Block, ports: dict[str, str], session: Session, factory: Callable[[], ServerFactory]
+) -> str:
+    """The port that stands for 3306 in a block; a server is started when the first block of a page
+    asks for it."""
     if not any(f":{PORT}" in step.command for step in block.steps):
         return PORT
     name = block.server or "9.7"
@@ -91,16 +101,22 @@ def test_python_prints_what_the_page_shows(page: Path, copy: Path, tmp_path: Pat
     """The examples of a page are one program, each block's output apart."""
     examples = [block for block in blocks(page) if block.kind == "python" and block.not_run is None]
     done = subprocess.run(
-        [sys.executable, str(RUN_PYTHON)], input=json.dumps([block.text for block in examples]), cwd=copy, capture_output=True,
+        [sys.executable, str(RUN_PYTHON)], input=json.dumps([block.text for block in examples]),
+        cwd=copy, capture_output=True,
         text=True, check=False, env=readers_own(copy, tmp_path),
     )  # fmt: skip
     assert done.returncode == 0, f"{name_of(page)}\n{done.stderr}"
     for block, printed in zip(examples, json.loads(done.stdout), strict=True):
         if block.printed is not None:
-            assert matches(block.printed, printed), f"{name_of(page)}:{block.line}\n--- the page\n{block.printed}\n--- printed\n{printed}"
+            assert matches(block.printed, printed), (
+                f"{name_of(page)}:{block.line}\n--- the page\n{block.printed}\n--- printed\n"
+                f"{printed}"
+            )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_what_is_not_run_says_why(page: Path) -> None:
     assert [block.line for block in blocks(page) if block.not_run == ""] == []
-    assert not re.search(r"(?m)^    \$ ", page.read_text()), "a session stands in a ```console block"
+    assert not re.search(r"(?m)^    \$ ", page.read_text()), (
+        "a session stands in a ```console block"
+    )

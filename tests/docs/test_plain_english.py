@@ -15,8 +15,12 @@ def test_pages() -> None:
 
 def test_messages_and_help() -> None:
     found = list(messages())
-    assert any("Log to stderr at this level and above" in text for _, text in found), "help is read, too"
-    assert any(text == "…: the GTID tag is not valid" for _, text in found), "so are texts with values in them"
+    assert any("Log to stderr at this level and above" in text for _, text in found), (
+        "help is read, too"
+    )
+    assert any(text == "…: the GTID tag is not valid" for _, text in found), (
+        "so are texts with values in them"
+    )
     assert stumbles(iter(found)) == []
 
 

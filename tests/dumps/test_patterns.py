@@ -1,4 +1,5 @@
-"""The repeats of a dump's expressions, in both forms: that of this Python, and that for one before 3.11.5."""
+"""The repeats of a dump's expressions, in both forms: that of this Python, and that for one before
+3.11.5."""
 
 from __future__ import annotations
 

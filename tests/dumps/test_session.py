@@ -1,4 +1,5 @@
-"""The dump's own session: its SET statements, its character set, the database of its tables, and where it ends."""
+"""The dump's own session: its SET statements, its character set, the database of its tables, and
+where it ends."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ import applier
 from applier.cli.main import cli
 from applier.errors import InputError, ReplicationError
 
-CHILD_FIRST = """CREATE TABLE a_child (id INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES b_parent (id));
+CHILD_FIRST = """CREATE TABLE a_child (id INT PRIMARY KEY, p INT, \
+FOREIGN KEY (p) REFERENCES b_parent (id));
 INSERT INTO a_child VALUES (1, 1);
 CREATE TABLE b_parent (id INT PRIMARY KEY);
 INSERT INTO b_parent VALUES (1);
@@ -20,11 +22,16 @@ INSERT INTO b_parent VALUES (1);
 
 
 def test_a_child_may_come_before_its_parent() -> None:
-    off = "/*!40014 SET @OLD_FOREIGN_KEY_CHECKS=@@FOREIGN_KEY_CHECKS, FOREIGN_KEY_CHECKS=0 */;\nUSE d;\n"
+    off = (
+        "/*!40014 SET @OLD_FOREIGN_KEY_CHECKS=@@FOREIGN_KEY_CHECKS, FOREIGN_KEY_CHECKS=0 */;\n"
+        "USE d;\n"
+    )
     back = "/*!40014 SET FOREIGN_KEY_CHECKS=@OLD_FOREIGN_KEY_CHECKS */;\n"
     tables = applier.load_schema(off + CHILD_FIRST + back)
     assert tables["d.a_child"].rows() == [(1, 1)]
-    with pytest.raises(InputError, match=r"line 8: Cannot add or update a child row.*FOREIGN_KEY_CHECKS=0"):
+    with pytest.raises(
+        InputError, match=r"line 8: Cannot add or update a child row.*FOREIGN_KEY_CHECKS=0"
+    ):
         applier.load_schema(off + CHILD_FIRST + back + "INSERT INTO a_child VALUES (2, 9);")
     with pytest.raises(InputError, match="Next: put SET FOREIGN_KEY_CHECKS=0 before"):
         applier.load_schema("USE d;" + CHILD_FIRST)
@@ -35,14 +42,23 @@ def test_a_child_may_come_before_its_parent() -> None:
     [
         (b"SET NAMES utf8mb4", "'é'".encode(), "é"),
         (b"SET NAMES latin1", b"'\xe9\\n'", "é\n"),
-        (b"SET @old = @@character_set_client; SET NAMES latin1; SET character_set_client = @old", "'é'".encode(), "é"),
+        (
+            b"SET @old = @@character_set_client; SET NAMES latin1; SET character_set_client = @old",
+            "'é'".encode(),
+            "é",
+        ),
         (b"SET NAMES binary", "'é'".encode(), "é"),
         (b"SET NAMES cp1251", b"'\xff'", "я"),
         (b"SET NAMES latin1 COLLATE latin1_bin, @a = 1", b"_binary '\xc3\xa9'", "é"),
     ],
 )
 def test_text_is_in_the_character_set_of_the_dump(head: bytes, literal: bytes, stored: str) -> None:
-    sql = head + b"; CREATE TABLE d.t (c VARCHAR(9) CHARACTER SET utf8mb4); INSERT INTO d.t VALUES (" + literal + b");"
+    sql = (
+        head
+        + b"; CREATE TABLE d.t (c VARCHAR(9) CHARACTER SET utf8mb4); INSERT INTO d.t VALUES ("
+        + literal
+        + b");"
+    )
     assert applier.load_schema(sql.decode("utf-8", "surrogateescape"))["d.t"].rows() == [(stored,)]
 
 
@@ -50,10 +66,22 @@ def test_text_is_in_the_character_set_of_the_dump(head: bytes, literal: bytes, s
     ("sql", "says"),
     [
         ("SET NAMES sjis; INSERT INTO d.t VALUES ('é')", "text in sjis"),
-        ("SET SQL_MODE='NO_BACKSLASH_ESCAPES'; INSERT INTO d.t VALUES ('\\\\')", "NO_BACKSLASH_ESCAPES"),
-        ("SET FOREIGN_KEY_CHECKS=IF(1,0,1); INSERT INTO d.t VALUES ('a'); SET @a = 1", "foreign_key_checks"),
+        (
+            "SET SQL_MODE='NO_BACKSLASH_ESCAPES'; INSERT INTO d.t VALUES ('\\\\')",
+            "NO_BACKSLASH_ESCAPES",
+        ),
+        (
+            "SET FOREIGN_KEY_CHECKS=IF(1,0,1); INSERT INTO d.t VALUES ('a'); SET @a = 1",
+            "foreign_key_checks",
+        ),
         ("SET NAMES klingon; INSERT INTO d.t VALUES ('a')", "character_set_client"),
-        ("SET TIME_ZONE='Mars/Base'; CREATE TABLE d.m (t TIMESTAMP); INSERT INTO d.m VALUES ('2024-01-01')", "time zone"),
+        (
+            (
+                "SET TIME_ZONE='Mars/Base'; CREATE TABLE d.m (t TIMESTAMP); "
+                "INSERT INTO d.m VALUES ('2024-01-01')"
+            ),
+            "time zone",
+        ),
     ],
 )
 def test_what_is_not_known_of_the_session_is_refused(sql: str, says: str) -> None:
@@ -63,20 +91,27 @@ def test_what_is_not_known_of_the_session_is_refused(sql: str, says: str) -> Non
 
 def test_timestamps_are_in_the_time_zone_of_the_dump() -> None:
     notes: list[str] = []
-    sql = """CREATE TABLE d.t (t TIMESTAMP NULL); SET TIME_ZONE='+02:00'; INSERT INTO d.t VALUES ('2024-01-01 02:00:00');
+    sql = """CREATE TABLE d.t (t TIMESTAMP NULL); SET TIME_ZONE='+02:00';
+    INSERT INTO d.t VALUES ('2024-01-01 02:00:00');
     SET TIME_ZONE='+00:00'; INSERT INTO d.t VALUES ('2024-01-01 01:00:00');"""
     rows = applier.load_schema(sql, note=notes.append)["d.t"].rows()
     assert [row[0] for row in rows] == [datetime(2024, 1, 1, hour, tzinfo=UTC) for hour in (0, 1)]
     assert notes == []
-    applier.load_schema("CREATE TABLE d.t (t TIMESTAMP NULL); INSERT INTO d.t VALUES (NULL), (NULL);", note=notes.append)
+    applier.load_schema(
+        "CREATE TABLE d.t (t TIMESTAMP NULL); INSERT INTO d.t VALUES (NULL), (NULL);",
+        note=notes.append,
+    )
     assert [note[:40] for note in notes] == ["2 rows with TIMESTAMP columns were read "]
 
 
 def test_names_in_double_quotes() -> None:
-    sql = """SET SQL_MODE='NO_AUTO_VALUE_ON_ZERO,ANSI'; CREATE TABLE "d"."t" ("a" INT, "g" INT AS ("a" + 1), "c" VARCHAR(9) DEFAULT 'x"');
+    sql = """SET SQL_MODE='NO_AUTO_VALUE_ON_ZERO,ANSI';
+    CREATE TABLE "d"."t" ("a" INT, "g" INT AS ("a" + 1), "c" VARCHAR(9) DEFAULT 'x"');
     INSERT INTO "d"."t" ("a") VALUES (4);"""
     assert applier.load_schema(sql)["d.t"].rows() == [(4, 5, 'x"')]
-    plain = applier.load_schema("""CREATE TABLE d.t (c VARCHAR(9)); INSERT INTO d.t VALUES ("a\\"b"), ("a""b"), ('a"b');""")
+    plain = applier.load_schema(
+        """CREATE TABLE d.t (c VARCHAR(9)); INSERT INTO d.t VALUES ("a\\"b"), ("a""b"), ('a"b');"""
+    )
     assert plain["d.t"].rows() == [('a"b',)] * 3
 
 
@@ -97,7 +132,9 @@ BARE = "CREATE TABLE t (a INT PRIMARY KEY);\nINSERT INTO t VALUES (1);\n"
         ("-- Host: localhost    Database: shop\n", {"rewrite_db": "shop:other"}, "other.t"),
     ],
 )
-def test_the_database_of_a_dump_without_any(tmp_path: Path, head: str, options: dict[str, str], name: str) -> None:
+def test_the_database_of_a_dump_without_any(
+    tmp_path: Path, head: str, options: dict[str, str], name: str
+) -> None:
     path = tmp_path / "dump.sql"
     path.write_text(head + BARE + "-- Dump completed\n")
     tables = applier.load_schema(path, **options)
@@ -119,34 +156,45 @@ def test_without_a_database_the_error_names_the_option(tmp_path: Path) -> None:
 
 def test_filters_and_new_names_hold_for_the_dump() -> None:
     sql = """CREATE DATABASE shop; CREATE DATABASE old; USE shop;
-    DROP TABLE IF EXISTS a, b; CREATE TABLE a (x INT); CREATE TABLE b (x INT, FOREIGN KEY (x) REFERENCES `shop`.`a` (x));
-    INSERT INTO a VALUES (1); INSERT INTO shop.b VALUES (1); CREATE TABLE old.c (x INT); CREATE TABLE mysql.user (x INT);
+    DROP TABLE IF EXISTS a, b; CREATE TABLE a (x INT);
+    CREATE TABLE b (x INT, FOREIGN KEY (x) REFERENCES `shop`.`a` (x));
+    INSERT INTO a VALUES (1); INSERT INTO shop.b VALUES (1); CREATE TABLE old.c (x INT);
+    CREATE TABLE mysql.user (x INT);
     CREATE TRIGGER t1 BEFORE INSERT ON a FOR EACH ROW SET @a = 1;"""
     notes: list[str] = []
     everything = applier.load_schema(sql, note=notes.append)
     assert [table.definition.full_name for table in everything] == ["shop.a", "shop.b", "old.c"]
-    assert notes == ["left out of the given SQL: mysql (1 table); name it with --database to load it"]
+    assert notes == [
+        "left out of the given SQL: mysql (1 table); name it with --database to load it"
+    ]
     part = applier.load_schema(sql, exclude_table="shop.b", rewrite_db="shop:new")
     assert [table.definition.full_name for table in part] == ["new.a", "old.c"]
     assert sorted(part.databases) == ["new", "old"]
     renamed = applier.load_schema(sql, database="shop", rewrite_db="shop:new")
     assert renamed["new.b"].definition.foreign_keys[0].referenced_database == "new"
     assert (len(renamed["new.b"]), sorted(renamed.databases)) == (1, ["new"])
-    assert [table.definition.full_name for table in applier.load_schema(sql, table="%.c")] == ["old.c"]
+    assert [table.definition.full_name for table in applier.load_schema(sql, table="%.c")] == [
+        "old.c"
+    ]
 
 
 HEAD = "-- MySQL dump 10.13  Distrib 8.0.36\n"
 WHOLE = f"{HEAD}CREATE TABLE d.t (a INT, b VARCHAR(9));\nINSERT INTO d.t VALUES (1,'x'),(2,'y');\n"
 
 
-@pytest.mark.parametrize("content", [WHOLE[: WHOLE.index("'y'") + 1], WHOLE[:-4], WHOLE[: WHOLE.index("INT,") + 4], WHOLE[:-2]])
+@pytest.mark.parametrize(
+    "content",
+    [WHOLE[: WHOLE.index("'y'") + 1], WHOLE[:-4], WHOLE[: WHOLE.index("INT,") + 4], WHOLE[:-2]],
+)
 def test_a_dump_that_ends_in_the_middle_of_a_statement(tmp_path: Path, content: str) -> None:
     path = tmp_path / "cut.sql"
     path.write_text(content)
     with pytest.raises(InputError) as caught:
         applier.load_schema(path)
     assert (caught.value.code, caught.value.file) == ("BL208", str(path))
-    assert caught.value.message.startswith(f"line {2 if 'INSERT' not in content else 3}: the dump ends in the middle of a statement")
+    assert caught.value.message.startswith(
+        f"line {2 if 'INSERT' not in content else 3}: the dump ends in the middle of a statement"
+    )
 
 
 def test_a_dump_that_may_be_cut_off_is_said(tmp_path: Path) -> None:
@@ -155,15 +203,19 @@ def test_a_dump_that_may_be_cut_off_is_said(tmp_path: Path) -> None:
     assert len(applier.load_schema(path, note=notes.append)["d.t"]) == 2
     path.write_text(WHOLE + "-- Dump completed on 2026-11-22\n")
     applier.load_schema(path, note=notes.append)
-    assert notes == [f"{path} does not end with `-- Dump completed`, as its head promises: it may be cut off"]
+    assert notes == [
+        f"{path} does not end with `-- Dump completed`, as its head promises: it may be cut off"
+    ]
 
 
 @pytest.mark.parametrize(
     ("content", "says"),
     [
         (b"--\n-- PostgreSQL database dump\n--\n", "PostgreSQL"), (b"PGDMP\x01\x0e", "PostgreSQL"),
-        (b"PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\n", "SQLite"), (b"\xfebin\x00\x00\x00\x00", "a binary log"),
-        (b'<?xml version="1.0"?>\n<mysqldump>', "--xml"), (b"\x00\x01\x02\x03", "not text"), (b"", "the dump is empty"),
+        (b"PRAGMA foreign_keys=OFF;\nBEGIN TRANSACTION;\n", "SQLite"),
+        (b"\xfebin\x00\x00\x00\x00", "a binary log"),
+        (b'<?xml version="1.0"?>\n<mysqldump>', "--xml"), (b"\x00\x01\x02\x03", "not text"),
+        (b"", "the dump is empty"),
         (b"-- MySQL dump 10.13\n\n", "the dump is empty"),
     ],
 )  # fmt: skip
@@ -180,20 +232,33 @@ def test_standard_input() -> None:
     arguments = ["explain", "-", "--server", "9.7", "--details", "--all"]
     shown = CliRunner().invoke(cli, arguments, input="CREATE TABLE d.t (a INT PRIMARY KEY);")
     assert shown.output.startswith("d.t  InnoDB, primary key\n")
-    for command in (["replay", "-"], ["forecast", "-"], ["verify", "-", "--into", "mysql://root@localhost"]):
-        done = CliRunner().invoke(cli, [*command, "--schema", "-"], standalone_mode=False, input="x")
+    for command in (
+        ["replay", "-"],
+        ["forecast", "-"],
+        ["verify", "-", "--into", "mysql://root@localhost"],
+    ):
+        done = CliRunner().invoke(
+            cli, [*command, "--schema", "-"], standalone_mode=False, input="x"
+        )
         assert "both come from standard input" in str(done.exception)
 
 
 def test_a_filter_spares_the_rest_of_the_database() -> None:
-    sql = "DROP DATABASE IF EXISTS d; CREATE DATABASE d; USE d; CREATE TABLE a (x INT); CREATE TABLE b (x INT);"
+    sql = (
+        "DROP DATABASE IF EXISTS d; CREATE DATABASE d; USE d; CREATE TABLE a (x INT); "
+        "CREATE TABLE b (x INT);"
+    )
     notes: list[str] = []
-    assert [table.definition.name for table in applier.load_schema(sql, exclude_table="d.b", note=notes.append)] == ["a"]
+    assert [
+        table.definition.name
+        for table in applier.load_schema(sql, exclude_table="d.b", note=notes.append)
+    ] == ["a"]
     assert notes == ["a filter is given: DROP DATABASE d of the given SQL was left out"]
 
 
 def test_a_timestamp_of_show_create_table_has_no_hidden_default(tmp_path: Path) -> None:
-    """explicit_defaults_for_timestamp=ON on a 5.7: what is off by default there changed the dump's tables (5.7.29)."""
+    """explicit_defaults_for_timestamp=ON on a 5.7: what is off by default there changed the dump's
+    tables (5.7.29)."""
     table = "CREATE TABLE d.t (a timestamp NOT NULL, b timestamp NULL DEFAULT NULL);\n"
     path = tmp_path / "dump.sql"
     for head, hidden in (
@@ -209,10 +274,19 @@ def test_a_timestamp_of_show_create_table_has_no_hidden_default(tmp_path: Path) 
 
 
 def test_a_default_of_a_float_with_digits() -> None:
-    """Kamailio's acc.duration: a whole number is not rounded, and any other is refused where its value is needed."""
-    create = "CREATE TABLE d.t (id INT, a FLOAT(10,3) NOT NULL DEFAULT '0.000', b DOUBLE(5,2) NOT NULL DEFAULT 12);"
-    assert applier.load_schema(create + "INSERT INTO d.t (id) VALUES (1);")["d.t"].rows() == [(1, 0.0, 12.0)]
+    """Kamailio's acc.duration: a whole number is not rounded, and any other is refused where its
+    value is needed."""
+    create = (
+        "CREATE TABLE d.t (id INT, a FLOAT(10,3) NOT NULL DEFAULT '0.000', b DOUBLE(5,2) "
+        "NOT NULL DEFAULT 12);"
+    )
+    assert applier.load_schema(create + "INSERT INTO d.t (id) VALUES (1);")["d.t"].rows() == [
+        (1, 0.0, 12.0)
+    ]
     for odd in ("'0.125'", "1000"):
-        tables = applier.load_schema(f"CREATE TABLE d.t (id INT, b DOUBLE(5,2) DEFAULT {odd}); INSERT INTO d.t (id) VALUES (1);")
+        tables = applier.load_schema(
+            f"CREATE TABLE d.t (id INT, b DOUBLE(5,2) DEFAULT {odd}); INSERT INTO d.t (id) "
+            "VALUES (1);"
+        )
         with pytest.raises(ReplicationError, match="not supported in memory"):
             tables["d.t"].rows()

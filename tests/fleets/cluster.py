@@ -27,13 +27,37 @@ class Cluster:
         self.folder = folder
         bare = folder / "bare"
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", bare], check=True)
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYSPARK", "VIRTUAL_ENV"))}
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("PYTHON", "PYSPARK", "VIRTUAL_ENV"))
+        }
         path = f"{bare / 'bin'}:{Path(os.environ['JAVA_HOME']) / 'bin'}:/usr/bin:/bin"
-        self.environment = {**kept, "PATH": path, "SPARK_HOME": str(self.home), "SPARK_LOCAL_IP": "127.0.0.1"}
+        self.environment = {
+            **kept,
+            "PATH": path,
+            "SPARK_HOME": str(self.home),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+        }
         self.processes: list[subprocess.Popen[str]] = []
-        self.url = self._started(MASTER, ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"], r"Starting Spark master at (\S+)")
+        self.url = self._started(
+            MASTER,
+            ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"],
+            r"Starting Spark master at (\S+)",
+        )
         for at in range(workers):
-            place = ["--host", "127.0.0.1", "--webui-port", "0", "--cores", "1", "--memory", "1g", "--work-dir", str(folder / f"work-{at}")]
+            place = [
+                "--host",
+                "127.0.0.1",
+                "--webui-port",
+                "0",
+                "--cores",
+                "1",
+                "--memory",
+                "1g",
+                "--work-dir",
+                str(folder / f"work-{at}"),
+            ]
             self._started(WORKER, [*place, self.url], r"Successfully registered with (master)")
 
     def _started(self, name: str, arguments: Sequence[str], said: str) -> str:
@@ -41,7 +65,8 @@ class Cluster:
         log = self.folder / f"{name.rpartition('.')[2]}-{len(self.processes)}.log"
         with log.open("w") as output:
             process = subprocess.Popen(
-                [self.home / "bin" / "spark-class", name, *arguments], stdout=output, stderr=subprocess.STDOUT, text=True,
+                [self.home / "bin" / "spark-class", name, *arguments], stdout=output,
+                stderr=subprocess.STDOUT, text=True,
                 env=self.environment, start_new_session=True,
             )  # fmt: skip
         self.processes.append(process)

@@ -1,4 +1,5 @@
-"""binlag fleet in one process and in several: the numbers of binlag forecast, for every source, whatever becomes of the others."""
+"""binlag fleet in one process and in several: the numbers of binlag forecast, for every source,
+whatever becomes of the others."""
 
 from __future__ import annotations
 
@@ -39,7 +40,15 @@ def forecast(folder: Path) -> dict[str, Any]:
     logs = sorted(str(path) for path in folder.glob("binlog.0*"))
     weight = int(folder.name[-3:])
     rows = ["--rows", f"d.plain={1000 * weight}", "--rows", "d.twice=9000"]
-    given = ["--schema", str(folder / "schema.sql"), "--calibration", str(folder.parent / "prices.json"), "--workers", "2", "--json"]
+    given = [
+        "--schema",
+        str(folder / "schema.sql"),
+        "--calibration",
+        str(folder.parent / "prices.json"),
+        "--workers",
+        "2",
+        "--json",
+    ]
     result = CliRunner().invoke(cli, ["forecast", *logs, *given, *rows])
     assert result.exit_code == 0, result.exception
     found: dict[str, Any] = json.loads(result.stdout)
@@ -52,11 +61,27 @@ def test_a_source_has_the_numbers_of_its_forecast(tmp_path: Path) -> None:
     for one in result.outcomes:
         expected = forecast(tmp_path / one.source)
         assert one.summary is not None
-        same = {"replica", "curve", "fixes", "transactions", "rows", "worst", "what_if", "peak_low_seconds", "peak_high_seconds"}
+        same = {
+            "replica",
+            "curve",
+            "fixes",
+            "transactions",
+            "rows",
+            "worst",
+            "what_if",
+            "peak_low_seconds",
+            "peak_high_seconds",
+        }
         assert {name: one.summary[name] for name in same} == {name: expected[name] for name in same}
         rows_from = {"table_rows_from", "reasons", "why", "hash_scan"}
-        tables = [{name: value for name, value in table.items() if name not in rows_from} for table in expected["tables"]]
-        assert [{name: value for name, value in table.items() if name not in rows_from} for table in one.summary["tables"]] == tables
+        tables = [
+            {name: value for name, value in table.items() if name not in rows_from}
+            for table in expected["tables"]
+        ]
+        assert [
+            {name: value for name, value in table.items() if name not in rows_from}
+            for table in one.summary["tables"]
+        ] == tables
     assert len({one.peak for one in result.outcomes}) == 3
 
 
@@ -66,7 +91,9 @@ def test_processes_change_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_schema_that_sources_share_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int) -> None:
+def test_a_schema_that_sources_share_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int
+) -> None:
     file, read = made_fleet(tmp_path, 4), list[str]()
     expected = applier.fleet(file).outcomes
     with (tmp_path / "shop-004" / "schema.sql").open("a") as own:
@@ -77,33 +104,51 @@ def test_a_schema_that_sources_share_is_read_once(tmp_path: Path, monkeypatch: p
         return facts_of_file(path, **given)
 
     monkeypatch.setattr("applier.fleets.schemas.facts_of_file", counted)
-    assert [one.summary for one in applier.fleet(file, jobs=jobs).outcomes] == [one.summary for one in expected]
-    assert read == ["shop-001", "shop-004"][: 2 if jobs == 1 else 1]  # with jobs, another process reads what one source has
+    assert [one.summary for one in applier.fleet(file, jobs=jobs).outcomes] == [
+        one.summary for one in expected
+    ]
+    # with jobs, another process reads what one source has
+    assert read == ["shop-001", "shop-004"][: 2 if jobs == 1 else 1]
 
 
-def test_a_shared_schema_that_cannot_be_read_costs_each_source_under_its_name(tmp_path: Path) -> None:
+def test_a_shared_schema_that_cannot_be_read_costs_each_source_under_its_name(
+    tmp_path: Path,
+) -> None:
     file = made_fleet(tmp_path)
     for at in (1, 2):
         (tmp_path / f"shop-{at:03}" / "schema.sql").write_text("CREATE TABLE")
     failed = applier.fleet(file).failed
-    assert [(one.source, Path((one.error or {})["file"]).parent.name) for one in failed] == [("shop-001",) * 2, ("shop-002",) * 2]
-    assert [one.error for one in applier.fleet(file, jobs=2).failed] == [one.error for one in failed]
+    assert [(one.source, Path((one.error or {})["file"]).parent.name) for one in failed] == [
+        ("shop-001",) * 2,
+        ("shop-002",) * 2,
+    ]
+    assert [one.error for one in applier.fleet(file, jobs=2).failed] == [
+        one.error for one in failed
+    ]
 
 
 def test_tables_and_parquet(tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
     result = applier.fleet(made_fleet(tmp_path), output=tmp_path / "out")
-    for name, columns, rows in (("sources", SOURCES, result.sources), ("tables", TABLES, result.tables), ("curve", CURVE, result.curve)):
+    for name, columns, rows in (
+        ("sources", SOURCES, result.sources),
+        ("tables", TABLES, result.tables),
+        ("curve", CURVE, result.curve),
+    ):
         table = pq.read_table(tmp_path / "out" / f"{name}.parquet")
         assert table.column_names == list(columns)
         assert table.to_pylist() == rows
         assert all(list(row) == list(columns) for row in rows)
-    assert [row["peak_lag_seconds"] for row in result.sources] == sorted((one.peak for one in result.outcomes), reverse=True)
+    assert [row["peak_lag_seconds"] for row in result.sources] == sorted(
+        (one.peak for one in result.outcomes), reverse=True
+    )
     assert {row["table"] for row in result.tables} == {"d.plain", "d.keyed", "d.twice"}
     fixed = [row for row in result.tables if row["fix"]]
     assert fixed
-    assert all(row["fix"].startswith("ALTER TABLE") and row["fix_gain_seconds"] > 0 for row in fixed)
+    assert all(
+        row["fix"].startswith("ALTER TABLE") and row["fix_gain_seconds"] > 0 for row in fixed
+    )
 
 
 def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
@@ -116,10 +161,14 @@ def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         applier.fleet(file, output=tmp_path / "out", tick=stop)
-    kept = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "out" / "finished").iterdir()}
+    kept = {
+        path.name: path.stat().st_mtime_ns for path in (tmp_path / "out" / "finished").iterdir()
+    }
     assert sorted(kept) == ["shop-001.json", "shop-002.json"]
     again = applier.fleet(file, output=tmp_path / "out")
-    after = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "out" / "finished").iterdir()}
+    after = {
+        path.name: path.stat().st_mtime_ns for path in (tmp_path / "out" / "finished").iterdir()
+    }
     assert {name: after[name] for name in kept} == kept
     assert again.outcomes == applier.fleet(file).outcomes
     made_source(tmp_path / "shop-001", 1, transactions=31)  # another log
@@ -138,23 +187,40 @@ def foreign(folder: Path) -> None:
 
 
 def twice(folder: Path) -> None:
-    (folder / "binlog.000001.gz").write_bytes(gzip.compress((folder / "binlog.000001").read_bytes()))
+    (folder / "binlog.000001.gz").write_bytes(
+        gzip.compress((folder / "binlog.000001").read_bytes())
+    )
 
 
 BAD: dict[str, tuple[Any, str]] = {
     "a damaged log": (lambda folder: damaged(folder / "binlog.000002"), "the checksum of"),
-    "no log": (lambda folder: (folder / "binlog.000001").write_bytes(b"SELECT 1"), "not a binary log"),
+    "no log": (lambda folder: (folder / "binlog.000001").write_bytes(b"SELECT 1"),
+               "not a binary log"),
     "another server's": (foreign, "was written by server id 2, binlog.000002 by 1"),
-    "a gap": (lambda folder: (folder / "binlog.000002").rename(folder / "binlog.000003"), "is followed by binlog.000002"),
+    "a gap": (lambda folder: (folder / "binlog.000002").rename(folder / "binlog.000003"),
+              "is followed by binlog.000002"),
     "the same twice": (twice, "is a log of the same name and positions"),
-    "a schema that does not fit": (lambda folder: (folder / "schema.sql").write_text("CREATE DATABASE e; USE e; CREATE TABLE x (a INT);"),
-                                   "it has none of the"),
+    "a schema that does not fit": (
+        lambda folder: (folder / "schema.sql").write_text(
+            "CREATE DATABASE e; USE e; CREATE TABLE x (a INT);"
+        ),
+        "it has none of the",
+    ),
     "no schema": (lambda folder: (folder / "schema.sql").unlink(), "cannot read"),
-    "counts of another server": (lambda folder: (folder / "rows.csv").write_text("table_schema,table_name,table_rows\nx,y,1\n"),
-                                 "it has none of the schema's tables"),
-    "no counts": (lambda folder: (folder / "rows.csv").write_text("a,b\n1,2\n"), "line 1: the head line names no column table_schema"),
-    "a count that is none": (lambda folder: (folder / "rows.csv").write_text("table_schema,table_name,table_rows\nd,plain,many\n"),
-                             "line 2: table_rows is 'many', which is not a number"),
+    "counts of another server": (
+        lambda folder: (folder / "rows.csv").write_text(
+            "table_schema,table_name,table_rows\nx,y,1\n"
+        ),
+        "it has none of the schema's tables",
+    ),
+    "no counts": (lambda folder: (folder / "rows.csv").write_text("a,b\n1,2\n"),
+                  "line 1: the head line names no column table_schema"),
+    "a count that is none": (
+        lambda folder: (folder / "rows.csv").write_text(
+            "table_schema,table_name,table_rows\nd,plain,many\n"
+        ),
+        "line 2: table_rows is 'many', which is not a number",
+    ),
 }  # fmt: skip
 
 
@@ -170,7 +236,11 @@ def test_what_cannot_be_read_costs_its_source(tmp_path: Path, what: str) -> None
     assert error is not None
     assert said in error["message"]
     last = result.sources[-1]
-    assert (last["source"], last["error"], last["error_code"]) == ("shop-002", error["message"], error["code"])
+    assert (last["source"], last["error"], last["error_code"]) == (
+        "shop-002",
+        error["message"],
+        error["code"],
+    )
     with pytest.raises(BinlagError, match=f"source shop-002: .*{re.escape(said)}"):
         applier.fleet(file, on_error="fail")
     called = run(str(file), "--json")
@@ -191,7 +261,9 @@ def test_a_log_that_is_cut_off_is_a_note(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-10])
     one = applier.fleet(file).outcomes[1]
     assert one.summary is not None
-    assert [note for note in one.summary["notes"] if note.startswith("binlog.000002 is cut off at ")]
+    assert [
+        note for note in one.summary["notes"] if note.startswith("binlog.000002 is cut off at ")
+    ]
 
 
 def test_the_gate(tmp_path: Path) -> None:
@@ -212,7 +284,9 @@ def test_the_fleet_on_a_store(tmp_path: Path, bucket: Bucket) -> None:
     text = FLEET.replace('"{source}/', f'"{root}/')
     (tmp_path / "store.yaml").write_text(text)
     found = applier.fleet(tmp_path / "store.yaml")
-    assert [(one.source, one.summary) for one in found.outcomes] == [(one.source, one.summary) for one in expected.outcomes]
+    assert [(one.source, one.summary) for one in found.outcomes] == [
+        (one.source, one.summary) for one in expected.outcomes
+    ]
     (tmp_path / "none.yaml").write_text(text.replace("/fleet/", "/nothing-*/"))
     assert run(str(tmp_path / "none.yaml")).return_value == 2
 
@@ -220,10 +294,18 @@ def test_the_fleet_on_a_store(tmp_path: Path, bucket: Bucket) -> None:
 def test_a_folder_with_an_index_and_statistics_of_keys(tmp_path: Path) -> None:
     made_fleet(tmp_path)
     (tmp_path / "shop-002" / "binlog.index").write_text("./binlog.000001\n")
-    (tmp_path / "keys.tsv").write_text("table_schema\ttable_name\ttable_rows\tindex_name\tcardinality\nd\ttwice\t9000\tk\t90\n")
-    entry = {"name": "one", "logs": str(tmp_path / "shop-002"), "schema": str(tmp_path / "shop-002" / "schema.sql")}
+    (tmp_path / "keys.tsv").write_text(
+        "table_schema\ttable_name\ttable_rows\tindex_name\tcardinality\nd\ttwice\t9000\tk\t90\n"
+    )
+    entry = {
+        "name": "one",
+        "logs": str(tmp_path / "shop-002"),
+        "schema": str(tmp_path / "shop-002" / "schema.sql"),
+    }
     plain = applier.fleet({"sources": [entry]}).outcomes[0]
-    counted = applier.fleet({"sources": [{**entry, "rows": str(tmp_path / "keys.tsv")}]}).outcomes[0]
+    counted = applier.fleet({"sources": [{**entry, "rows": str(tmp_path / "keys.tsv")}]}).outcomes[
+        0
+    ]
     assert plain.files == 1
     assert plain.summary is not None
     assert counted.summary is not None
@@ -232,9 +314,13 @@ def test_a_folder_with_an_index_and_statistics_of_keys(tmp_path: Path) -> None:
 
 def test_a_live_server_is_asked_in_each_run(tmp_path: Path) -> None:
     made_fleet(tmp_path)
-    source = FleetSource("one", (str(tmp_path / "shop-002" / "binlog.0*"),), "mysql://u@127.0.0.1:1")
+    source = FleetSource(
+        "one", (str(tmp_path / "shop-002" / "binlog.0*"),), "mysql://u@127.0.0.1:1"
+    )
     assert find(source).files == find(source).files != ()
-    assert find(source).fingerprint != find(source).fingerprint, "its tables may have changed, and nothing tells"
+    assert find(source).fingerprint != find(source).fingerprint, (
+        "its tables may have changed, and nothing tells"
+    )
 
 
 def test_versions_within_a_source_are_named(tmp_path: Path) -> None:
@@ -243,20 +329,35 @@ def test_versions_within_a_source_are_named(tmp_path: Path) -> None:
     (folder / "binlog.000003").write_bytes(log(version="5.7.29"))
     one = applier.fleet(file).outcomes[1]
     assert one.summary is not None
-    assert "binlog.000003 is the first log of 5.7.29, those before it are of 8.0.36" in one.summary["notes"]
+    assert (
+        "binlog.000003 is the first log of 5.7.29, those before it are of 8.0.36"
+        in one.summary["notes"]
+    )
 
 
 WRONG = {
     "sources: 1": "it has no list `sources`",
     "sources: [1]": "source 1 is not a table of names and values",
-    "sources: [{logs: a, schema: b, colour: red}]": "source 1: 'colour' is unknown; there are calibration, logs, name",
+    "sources: [{logs: a, schema: b, colour: red}]": (
+        "source 1: 'colour' is unknown; there are calibration, logs, name"
+    ),
     "sources: [{name: x, logs: a}]": "source x needs `logs` and `schema`",
     "sources: [{logs: {}, schema: b}]": "source 1 needs `logs` and `schema`",
-    "sources: [{logs: [1], schema: b}]": "source 1: `logs` is [1], and should be a path or a list of paths",
-    "sources: [{name: x, logs: a, schema: b}, {name: x, logs: c, schema: b}]": "two sources are called 'x'",
-    "sources: [{logs: a, schema: b, replica: {workers: many}}]": "source 1: replica: workers is 'many', and should be a whole number",
-    "sources: [{logs: a, schema: b, replica: {threads: 4}}]": "source 1: replica: 'threads' is unknown",
-    "replica: 4\nsources: [{logs: a, schema: b}]": "`replica` is 4, and should be a table of names and values",
+    "sources: [{logs: [1], schema: b}]": (
+        "source 1: `logs` is [1], and should be a path or a list of paths"
+    ),
+    "sources: [{name: x, logs: a, schema: b}, {name: x, logs: c, schema: b}]": (
+        "two sources are called 'x'"
+    ),
+    "sources: [{logs: a, schema: b, replica: {workers: many}}]": (
+        "source 1: replica: workers is 'many', and should be a whole number"
+    ),
+    "sources: [{logs: a, schema: b, replica: {threads: 4}}]": (
+        "source 1: replica: 'threads' is unknown"
+    ),
+    "replica: 4\nsources: [{logs: a, schema: b}]": (
+        "`replica` is 4, and should be a table of names and values"
+    ),
     "sources: [": "while parsing a flow node",
     "sources: [{logs: a, schema: b}]\nsources: []": "the key 'sources' stands there twice",
     "sources: [{logs: a, logs: c, schema: b}]": "the key 'logs' stands there twice",
@@ -280,24 +381,46 @@ def test_a_key_that_a_merge_brings_in_is_no_second_one(tmp_path: Path) -> None:
         "sources: [&a {name: a, logs: a.1, schema: s}, &b {<<: *a, name: b}, {<<: *b, name: c}]"
     )
     found = read_fleet(tmp_path / "fleet.yaml")
-    assert [(one.name, Path(one.schema).name) for one in found] == [("a", "s"), ("b", "s"), ("c", "s")]
+    assert [(one.name, Path(one.schema).name) for one in found] == [
+        ("a", "s"),
+        ("b", "s"),
+        ("c", "s"),
+    ]
 
 
 def test_a_source_without_a_name_is_called_by_its_number() -> None:
-    found = fleet_of({"sources": [{"name": None, "logs": "a", "schema": "s"}, {"name": 7, "logs": "a", "schema": "s"}]})
+    found = fleet_of(
+        {
+            "sources": [
+                {"name": None, "logs": "a", "schema": "s"},
+                {"name": 7, "logs": "a", "schema": "s"},
+            ]
+        }
+    )
     assert [one.name for one in found] == ["1", "7"]
 
 
 def test_a_long_name_is_kept_as_any_other(tmp_path: Path) -> None:
     made_fleet(tmp_path, 1)
     names = ["ж" * 120 + end for end in "ab"]  # six letters each in the name of a file
-    entry = {"logs": str(tmp_path / "shop-001" / "binlog.0*"), "schema": str(tmp_path / "shop-001" / "schema.sql")}
+    entry = {
+        "logs": str(tmp_path / "shop-001" / "binlog.0*"),
+        "schema": str(tmp_path / "shop-001" / "schema.sql"),
+    }
     fleet = {"sources": [{"name": name, **entry} for name in names]}
     first = applier.fleet(fleet, output=tmp_path / "out")
-    kept = sorted((path.name, path.stat().st_mtime_ns) for path in (tmp_path / "out" / "finished").iterdir())
+    kept = sorted(
+        (path.name, path.stat().st_mtime_ns) for path in (tmp_path / "out" / "finished").iterdir()
+    )
     assert len(kept) == 2
     assert applier.fleet(fleet, output=tmp_path / "out") == first
-    assert sorted((path.name, path.stat().st_mtime_ns) for path in (tmp_path / "out" / "finished").iterdir()) == kept
+    assert (
+        sorted(
+            (path.name, path.stat().st_mtime_ns)
+            for path in (tmp_path / "out" / "finished").iterdir()
+        )
+        == kept
+    )
 
 
 def test_the_terminal_has_the_notes_of_all_sources(tmp_path: Path) -> None:
@@ -306,8 +429,12 @@ def test_the_terminal_has_the_notes_of_all_sources(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-10])
     file.write_text(FLEET.replace("calibration: prices.json", ""))
     shown = run(str(file)).stdout.splitlines()
-    assert [line for line in shown if line.startswith("note: shop-002: binlog.000002 is cut off at ")]
-    assert [line for line in shown if line.startswith("note: shop-001, shop-002, shop-003 and 2 more: ")]
+    assert [
+        line for line in shown if line.startswith("note: shop-002: binlog.000002 is cut off at ")
+    ]
+    assert [
+        line for line in shown if line.startswith("note: shop-001, shop-002, shop-003 and 2 more: ")
+    ]
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -329,11 +456,22 @@ def test_what_all_logs_are_worth_is_compiled_before_the_first(
 def test_names_in_paths(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
-        for log_file in (f"{name}-bin.000002", f"{name}-bin.000001", f"{name}-bin.index", "other-bin.000001"):
+        for log_file in (
+            f"{name}-bin.000002",
+            f"{name}-bin.000001",
+            f"{name}-bin.index",
+            "other-bin.000001",
+        ):
             (tmp_path / name / log_file).touch()
-    found = fleet_of({"sources": [{"logs": "{source}/{source}-bin.*", "schema": "{source}.sql"}]}, folder=tmp_path)
+    found = fleet_of(
+        {"sources": [{"logs": "{source}/{source}-bin.*", "schema": "{source}.sql"}]},
+        folder=tmp_path,
+    )
     logs = [str(tmp_path / "a" / "a-bin.000001"), str(tmp_path / "a" / "a-bin.000002")]
-    assert [(one.name, one.schema) for one in found] == [("a", str(tmp_path / "a.sql")), ("b", str(tmp_path / "b.sql"))]
+    assert [(one.name, one.schema) for one in found] == [
+        ("a", str(tmp_path / "a.sql")),
+        ("b", str(tmp_path / "b.sql")),
+    ]
     assert list(found[0].logs) == logs
 
 
@@ -341,12 +479,25 @@ def test_the_report_needs_nothing_else_and_escapes_names(tmp_path: Path) -> None
     made_fleet(tmp_path)
     shutil.copytree(tmp_path / "shop-001", tmp_path / "<b>&'")
     (tmp_path / "shop-002" / "schema.sql").unlink()
-    assert run(str(tmp_path / "fleet.yaml"), "--output", str(tmp_path / "out"), "--max-lag", "1ms").return_value == 3
+    assert (
+        run(
+            str(tmp_path / "fleet.yaml"), "--output", str(tmp_path / "out"), "--max-lag", "1ms"
+        ).return_value
+        == 3
+    )
     text = (tmp_path / "out" / "report.html").read_text()
-    assert not re.findall(r"""\bsrc=|href="?(?!["#]|data:)|href="(?!#|data:)|https?://|@import|url\(""", text)
+    assert not re.findall(
+        r"""\bsrc=|href="?(?!["#]|data:)|href="(?!#|data:)|https?://|@import|url\(""", text
+    )
     assert "<b>&'" not in text
     assert "&lt;b&gt;&amp;&#x27;" in text
-    headings = ["Left out, since it could not be read", "Who will be late", "Where the time goes", "What to do, in order", "Lag over time"]
+    headings = [
+        "Left out, since it could not be read",
+        "Who will be late",
+        "Where the time goes",
+        "What to do, in order",
+        "Lag over time",
+    ]
     assert [heading for heading in headings if heading not in text] == []
     assert text.count("<details") == 3
 
@@ -361,8 +512,11 @@ def test_where_nobody_may_write(tmp_path: Path) -> None:
     assert "--output: cannot write" in str(called.exception)
 
 
-def test_transactions_travel_in_batches_and_give_the_same_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What Spark's tasks hand on, through pickle: plain transactions as columns, from ranges whose readers number shapes on their own."""
+def test_transactions_travel_in_batches_and_give_the_same_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What Spark's tasks hand on, through pickle: plain transactions as columns, from ranges whose
+    readers number shapes on their own."""
     from applier.fleets import spark as fleet_spark
     from applier.fleets.prepare import forecast, prepare
     from applier.forecast.workload.load_batch import LoadBatch
@@ -371,9 +525,14 @@ def test_transactions_travel_in_batches_and_give_the_same_numbers(tmp_path: Path
     monkeypatch.setattr(load_module, "smallest_log_bytes", lambda: 0)
     monkeypatch.setattr(load_module, "MOST_FRUITLESS", 0)
     tables, kinds = (b"plain", b"keyed"), (WRITE, UPDATE)
-    parts = [transaction(at, tables[at > 100], kinds[at % 2], *range(at % 4 + 1), seconds=at / 5) for at in range(1, 201)]
+    parts = [
+        transaction(at, tables[at > 100], kinds[at % 2], *range(at % 4 + 1), seconds=at / 5)
+        for at in range(1, 201)
+    ]
     fleet = made_fleet(tmp_path, 1, files=1)
-    (tmp_path / "shop-001" / "binlog.000001").write_bytes(log(*(event for one in parts for event in one)))
+    (tmp_path / "shop-001" / "binlog.000001").write_bytes(
+        log(*(event for one in parts for event in one))
+    )
     for source in read_fleet(fleet):
         one = prepare(find(source))
         payloads = [
@@ -388,16 +547,22 @@ def test_transactions_travel_in_batches_and_give_the_same_numbers(tmp_path: Path
         assert forecast(one, fleet_spark._transactions(rows, notes), notes) == forecast(one)
 
 
-def test_paths_lead_to_the_same_files_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_lead_to_the_same_files_from_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An executor of Spark has another folder than who named the fleet file."""
     (tmp_path / "fleet.yaml").write_text(
-        "{calibration: p.json, password_file: p, sources: [{name: a, logs: [a.000001, s3://b/a.000002], schema: a.sql, rows: [a.csv,t=1]}]}"
+        "{calibration: p.json, password_file: p, sources: [{name: a, logs: "
+        "[a.000001, s3://b/a.000002], schema: a.sql, rows: [a.csv,t=1]}]}"
     )
     monkeypatch.chdir(tmp_path)
     for name in ("fleet.yaml", "./fleet.yaml", str(tmp_path / "fleet.yaml")):
         [one] = read_fleet(name)
         assert one.logs == (str(tmp_path / "a.000001"), "s3://b/a.000002")
         assert (one.schema, one.rows) == (str(tmp_path / "a.sql"), (str(tmp_path / "a.csv"), "t=1"))
-        assert (one.calibration, one.password_file) == (str(tmp_path / "p.json"), str(tmp_path / "p"))
+        assert (one.calibration, one.password_file) == (
+            str(tmp_path / "p.json"),
+            str(tmp_path / "p"),
+        )
     [one] = fleet_of({"sources": [{"logs": "a.000001", "schema": "a.sql"}]})
     assert one.logs == (str(tmp_path / "a.000001"),)

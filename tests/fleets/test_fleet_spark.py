@@ -1,4 +1,5 @@
-"""The fleet as a Spark job: the numbers of this process to the last digit, on two cores and on a cluster of bare Pythons."""
+"""The fleet as a Spark job: the numbers of this process to the last digit, on two cores and on a
+cluster of bare Pythons."""
 
 from __future__ import annotations
 
@@ -56,13 +57,19 @@ def session(master: str, package: str | None = None) -> Iterator[Any]:
 def by_spark(spark: Any, file: Path, wave: int = 64, most_bytes: int | None = 0) -> list[Outcome]:
     """`most_bytes` 0: all sources are cut."""
     found = [find(source) for source in read_fleet(file)]
-    outcomes = fleet_spark.outcomes(spark, found, wave=wave, range_bytes=RANGE_BYTES, most_bytes=most_bytes)
+    outcomes = fleet_spark.outcomes(
+        spark, found, wave=wave, range_bytes=RANGE_BYTES, most_bytes=most_bytes
+    )
     return sorted(outcomes, key=lambda one: one.source)
 
 
 def without_reader(outcomes: Sequence[Outcome]) -> list[Any]:
-    """What is said of an error may name its place in the file or the range; that there is one, and which, is the same."""
-    return [one.summary or (one.source, (one.error or {})["code"], (one.error or {})["file"]) for one in outcomes]
+    """What is said of an error may name its place in the file or the range; that there is one, and
+    which, is the same."""
+    return [
+        one.summary or (one.source, (one.error or {})["code"], (one.error or {})["file"])
+        for one in outcomes
+    ]
 
 
 @needs_spark
@@ -71,7 +78,9 @@ def test_the_numbers_of_this_process(tmp_path: Path) -> None:
     damaged(tmp_path / "shop-002" / "binlog.000002")
     cut = tmp_path / "shop-004" / "binlog.000002"
     cut.write_bytes(cut.read_bytes()[:-10])
-    (tmp_path / "shop-005" / "schema.sql").write_text("CREATE DATABASE e; USE e; CREATE TABLE x (a INT);")
+    (tmp_path / "shop-005" / "schema.sql").write_text(
+        "CREATE DATABASE e; USE e; CREATE TABLE x (a INT);"
+    )
     here = applier.fleet(file).outcomes
     with session("local[2]") as spark:
         cut = by_spark(spark, file)
@@ -81,18 +90,28 @@ def test_the_numbers_of_this_process(tmp_path: Path) -> None:
     assert without_reader(cut) == without_reader(mixed) == without_reader(here)
     assert without_reader(result.outcomes) == without_reader(here)
     assert [one.source for one in result.failed] == ["shop-002", "shop-005"]
-    assert sorted(path.stem for path in (tmp_path / "out" / "finished").iterdir()) == ["shop-001", "shop-003", "shop-004"]
+    assert sorted(path.stem for path in (tmp_path / "out" / "finished").iterdir()) == [
+        "shop-001",
+        "shop-003",
+        "shop-004",
+    ]
 
 
 @needs_spark
 def test_a_cluster_of_bare_pythons_loses_a_worker(tmp_path: Path) -> None:
-    """The worker is lost when the first tasks of the job are done: what it held is done again by the other one."""
+    """The worker is lost when the first tasks of the job are done: what it held is done again by
+    the other one."""
     file, package = made_fleet(tmp_path, 4), str(tmp_path / "binlag-env.tar.gz")
     write_package(package)
     (tmp_path / "cluster").mkdir()
     with cluster(tmp_path / "cluster") as running:
         bare = subprocess.run(
-            ["python", "-c", "import applier"], env=running.environment, cwd="/", capture_output=True, text=True, check=False
+            ["python", "-c", "import applier"],
+            env=running.environment,
+            cwd="/",
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert "No module named 'applier'" in bare.stderr
         with session(running.url, package) as spark:
@@ -118,7 +137,8 @@ def test_a_cluster_of_bare_pythons_loses_a_worker(tmp_path: Path) -> None:
 
 @needs_spark
 def test_the_commands_of_the_page_for_a_cluster(tmp_path: Path) -> None:
-    """docs/how-to/spark.md; the fleet file is named from the driver's folder, which no executor has."""
+    """docs/how-to/spark.md; the fleet file is named from the driver's folder, which no executor
+    has."""
     import pyspark
 
     made_fleet(tmp_path, 2)
@@ -130,16 +150,37 @@ def test_the_commands_of_the_page_for_a_cluster(tmp_path: Path) -> None:
     with cluster(tmp_path / "cluster") as running:
         option = [sys.executable, "-P", "-m", "applier", *fleet_command, "by-option"]
         option += ["--master", running.url, "--package", "binlag-env.tar.gz"]
-        submit = [str(home / "bin" / "spark-submit"), "--master", running.url, "--archives", "binlag-env.tar.gz#binlag-env"]
+        submit = [
+            str(home / "bin" / "spark-submit"),
+            "--master",
+            running.url,
+            "--archives",
+            "binlag-env.tar.gz#binlag-env",
+        ]
         submit += ["run_binlag.py", *fleet_command, "by-submit"]
-        pythons = {"PYSPARK_DRIVER_PYTHON": sys.executable, "PYSPARK_PYTHON": "./binlag-env/bin/python"}
+        pythons = {
+            "PYSPARK_DRIVER_PYTHON": sys.executable,
+            "PYSPARK_PYTHON": "./binlag-env/bin/python",
+        }
         told = {}
         for name, command, variables in (("option", option, {}), ("submit", submit, pythons)):
-            done = subprocess.run(command, cwd=tmp_path, env={**os.environ, **variables}, capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                command,
+                cwd=tmp_path,
+                env={**os.environ, **variables},
+                capture_output=True,
+                text=True,
+                check=False,
+            )
             assert done.returncode == 0, done.stderr[-2000:]
-            told[name] = json.loads(done.stdout.splitlines()[0])  # spark-submit has standard error there, too
+            # spark-submit has standard error there, too
+            told[name] = json.loads(done.stdout.splitlines()[0])
     here = applier.fleet(tmp_path / "fleet.yaml")
-    assert told["option"]["sources"] == told["submit"]["sources"] == json.loads(json.dumps(here.sources))
+    assert (
+        told["option"]["sources"]
+        == told["submit"]["sources"]
+        == json.loads(json.dumps(here.sources))
+    )
 
 
 @needs_spark
@@ -152,14 +193,18 @@ def test_the_package_runs_by_itself(tmp_path: Path) -> None:
     shown = subprocess.run(ask, cwd="/", capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == str(tmp_path / "env" / "lib" / "applier" / "__init__.py")
     none = {"PATH": "/nowhere", "BINLAG_PYTHON": ""}
-    failed = subprocess.run(["/bin/sh", python, "-V"], env=none, capture_output=True, text=True, check=False)
+    failed = subprocess.run(
+        ["/bin/sh", python, "-V"], env=none, capture_output=True, text=True, check=False
+    )
     assert failed.returncode == 1
     assert "this package is for Python 3." in failed.stderr
 
 
 def test_what_is_packed() -> None:
     names = packages()
-    assert {"click", "numpy", "pyarrow", "pyyaml", "rich", "sortedcontainers", "zstandard"} <= set(names)
+    assert {"click", "numpy", "pyarrow", "pyyaml", "rich", "sortedcontainers", "zstandard"} <= set(
+        names
+    )
     assert not {"pytest", "mypy", "altair"} & set(names)
     with pytest.raises(UsageError, match="--with: no package 'no-such-package' is installed here"):
         packages(["no-such-package"])

@@ -18,8 +18,10 @@ CREATE TABLE keyed (a INT NOT NULL PRIMARY KEY);
 CREATE TABLE twice (a INT, KEY k (a));
 CREATE TABLE maybe (a INT, UNIQUE KEY u (a));
 """
-SECONDS = {"transaction": 0.001, "event": 0.0001, "delete": 0.00001, "update": 0.00001, "insert": 0.00001, "key read": 0.0001,
-           "secondary read": 0.0001, "next": 0.0001, "hash row": 0.001, "scan row": 0.001}  # fmt: skip
+SECONDS = {"transaction": 0.001, "event": 0.0001, "delete": 0.00001, "update": 0.00001,
+           "insert": 0.00001, "key read": 0.0001,
+           "secondary read": 0.0001, "next": 0.0001, "hash row": 0.001,
+           "scan row": 0.001}  # fmt: skip
 
 
 def calibration(spread: float = 0.5, version: str = "8.0.36") -> Calibration:
@@ -27,15 +29,32 @@ def calibration(spread: float = 0.5, version: str = "8.0.36") -> Calibration:
     residuals = Residuals(9, 0.1, 0.2, 0.3, 0.1, spread)
     free = {name: TimePrice(0.0) for name in SHARED}
     return Calibration(
-        version, prices, prices, prices, residuals, "test", "a machine", "2026-01-01", {}, "test", free
+        version,
+        prices,
+        prices,
+        prices,
+        residuals,
+        "test",
+        "a machine",
+        "2026-01-01",
+        {},
+        "test",
+        free,
     )
 
 
-def transaction(number: int, table: bytes, kind: int, *values: int, seconds: float = 0.0, events: int = 1) -> list[tuple[int, bytes]]:
-    """One transaction of INT rows, committed `seconds` after the first; its rows in that many events of one statement."""
+def transaction(
+    number: int, table: bytes, kind: int, *values: int, seconds: float = 0.0, events: int = 1
+) -> list[tuple[int, bytes]]:
+    """One transaction of INT rows, committed `seconds` after the first; its rows in that many
+    events of one statement."""
     stamp = struct.pack("<Q", 1_700_000_000_000_000 + int(seconds * 1e6))[:7]
     per = len(values) // events
-    found = [gtid(number, last=number - 1, sequence=number, rest=stamp), BEGIN, table_map(table=table)]
+    found = [
+        gtid(number, last=number - 1, sequence=number, rest=stamp),
+        BEGIN,
+        table_map(table=table),
+    ]
     for at in range(events):
         mine = values[at * per : (at + 1) * per]
         images = b"".join(int_image(one) * (2 if kind == UPDATE else 1) for one in mine)
@@ -44,7 +63,9 @@ def transaction(number: int, table: bytes, kind: int, *values: int, seconds: flo
 
 
 def file(folder: Path, *transactions: list[tuple[int, bytes]], version: str = "8.0.36") -> str:
-    return str(write(folder, log(*(event for one in transactions for event in one), version=version)))
+    return str(
+        write(folder, log(*(event for one in transactions for event in one), version=version))
+    )
 
 
 def schema(folder: Path, text: str = SCHEMA) -> str:

@@ -39,7 +39,9 @@ def log(folder: Path, count: int = 10) -> str:
     )
 
 
-def forecast(folder: Path, at: ReplicaProgress | None, path: str = "", **given: Any) -> dict[str, Any]:
+def forecast(
+    folder: Path, at: ReplicaProgress | None, path: str = "", **given: Any
+) -> dict[str, Any]:
     facts, files = facts_of_file(schema(folder)), [path or log(folder)]
     counts = ["d.plain=999"]
     plan = ForecastPlan(
@@ -91,7 +93,8 @@ def test_the_pace_is_what_it_applied_between_two_looks(tmp_path: Path) -> None:
     "before",
     [
         {"position_of": 39},  # too few
-        {"position_of": 19, "time": START + 49},  # the next one was not there yet: it may have idled
+        # the next one was not there yet: it may have idled
+        {"position_of": 19, "time": START + 49},
         {"position_of": 19, "relay": ("relay.000001", 0)},
     ],
 )
@@ -194,7 +197,8 @@ def test_the_transaction_under_way(tmp_path: Path) -> None:
 
 
 def test_behind_when_it_begins(tmp_path: Path) -> None:
-    """Half of each second is left to catch up: 5 s behind need 5 s and what the traffic of these takes."""
+    """Half of each second is left to catch up: 5 s behind need 5 s and what the traffic of these
+    takes."""
     found = forecast(tmp_path, None, log(tmp_path, 100), behind=5.0)
     now, replica = found["now"], found["replica"]
     assert (now["behind_seconds"], now["transactions_left"]) == (5, 100)

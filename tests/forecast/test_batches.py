@@ -1,4 +1,5 @@
-"""Many transactions at once, by compiled code, beside one after the other in plain Python: the same numbers to the last digit."""
+"""Many transactions at once, by compiled code, beside one after the other in plain Python: the same
+numbers to the last digit."""
 
 from __future__ import annotations
 
@@ -48,9 +49,13 @@ def forecast(log: str, text: str | None, at_once: bool, **given: Any) -> dict[st
         patch.setattr(compiled, "WORTH_COMPILING", 0)
         if not at_once:
             patch.setattr(loads, "compiled_loads", lambda: None)
-            patch.setattr("applier.forecast.lag.run.steps_for", lambda transactions, **_: compiled.PYTHON)
+            patch.setattr(
+                "applier.forecast.lag.run.steps_for", lambda transactions, **_: compiled.PYTHON
+            )
         facts = None if text is None else facts_of_file(text)
-        plan = ForecastPlan(files=[log], facts=facts, calibration=calibration(), what_ifs=WHAT_IFS, **given)
+        plan = ForecastPlan(
+            files=[log], facts=facts, calibration=calibration(), what_ifs=WHAT_IFS, **given
+        )
         try:
             done = run(plan)
             return done.summary() | {"shapes": done.shapes()}
@@ -74,7 +79,11 @@ def test_captures_have_the_same_forecast() -> None:
     assert count > 20
 
 
-ONE = st.tuples(st.sampled_from([b"plain", b"keyed", b"twice", b"maybe"]), st.sampled_from([WRITE, UPDATE, DELETE]), st.integers(1, 12))
+ONE = st.tuples(
+    st.sampled_from([b"plain", b"keyed", b"twice", b"maybe"]),
+    st.sampled_from([WRITE, UPDATE, DELETE]),
+    st.integers(1, 12),
+)
 
 
 @settings(max_examples=60, deadline=None)
@@ -97,25 +106,41 @@ def test_any_log_has_the_same_forecast(
     folder = tmp_path_factory.mktemp("log")
     transactions = []
     for number, part in enumerate(parts, 1):
-        bodies = [transaction(number, table, kind, *range(rows), seconds=gap * number) for table, kind, rows in part]
-        transactions.append([*bodies[0][:2], *(event for one in bodies for event in one[2:-1]), bodies[0][-1]])
+        bodies = [
+            transaction(number, table, kind, *range(rows), seconds=gap * number)
+            for table, kind, rows in part
+        ]
+        transactions.append(
+            [*bodies[0][:2], *(event for one in bodies for event in one[2:-1]), bodies[0][-1]]
+        )
     log = file(folder, *transactions)
     text = schema(folder) if with_schema else None
     taken(log, text, row_counts=counts if with_schema else (), workers=workers)
 
 
 def test_a_plain_log_comes_many_at_a_time(tmp_path: Path) -> None:
-    """All but the first, which teaches the reader the table: to the forecast, and again to its search for fixes."""
-    log = file(tmp_path, *(transaction(number, b"keyed", WRITE, number, seconds=number / 50) for number in range(1, 400)))
+    """All but the first, which teaches the reader the table: to the forecast, and again to its
+    search for fixes."""
+    log = file(
+        tmp_path,
+        *(
+            transaction(number, b"keyed", WRITE, number, seconds=number / 50)
+            for number in range(1, 400)
+        ),
+    )
     assert taken(log, schema(tmp_path)) == 2 * 398
 
 
 def test_a_table_that_loses_more_rows_than_it_has_comes_one_by_one(tmp_path: Path) -> None:
-    log = file(tmp_path, *(transaction(number, b"keyed", DELETE, number) for number in range(1, 60)))
+    log = file(
+        tmp_path, *(transaction(number, b"keyed", DELETE, number) for number in range(1, 60))
+    )
     assert 0 < taken(log, schema(tmp_path), row_counts=["d.keyed=30"]) < 2 * 50
 
 
-def test_the_sample_of_a_long_log_makes_objects_of_its_dearest_transactions_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sample_of_a_long_log_makes_objects_of_its_dearest_transactions_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Others stay columns, in the search for fixes too."""
     made = 0
     plain = LoadBatch._load
@@ -128,12 +153,20 @@ def test_the_sample_of_a_long_log_makes_objects_of_its_dearest_transactions_only
     monkeypatch.setattr(LoadBatch, "_load", counted)
     for name, value in (("STRETCH", 8), ("MOST_STRETCHES", 4), ("DEAREST", 6)):
         monkeypatch.setattr(load_sample, name, value)
-    log = file(tmp_path, *(transaction(number, b"keyed", UPDATE, *range(1 + (number == 50))) for number in range(1, 1000)))
+    log = file(
+        tmp_path,
+        *(
+            transaction(number, b"keyed", UPDATE, *range(1 + (number == 50)))
+            for number in range(1, 1000)
+        ),
+    )
     assert taken(log, schema(tmp_path)) > 998
     assert made <= 2 * (load_sample.DEAREST + costs.WORST)
 
 
-def test_compiled_steps_count_no_references(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiled_steps_count_no_references(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """They make no arrays: counting who holds those that they are given took most of their time."""
     monkeypatch.setattr(compiled, "_cache_directory", lambda: tmp_path)
     steps = compiled.compiled_steps.__wrapped__()

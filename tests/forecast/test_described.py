@@ -41,22 +41,30 @@ def test_transactions_come_evenly_and_in_order(tmp_path: Path) -> None:
 
 def test_it_is_forecast_like_a_log(tmp_path: Path) -> None:
     traffic = described(tmp_path)
-    found = run(ForecastPlan(loads=traffic, facts=traffic.facts, calibration=calibration())).forecast
+    found = run(
+        ForecastPlan(loads=traffic, facts=traffic.facts, calibration=calibration())
+    ).forecast
     assert found.tables["shop.events"].reads == pytest.approx(12 * 3 * 2 / 3 * 100_000, rel=0.05)
     assert found.tables["shop.orders"].reads == pytest.approx(120 * 5.5, rel=0.01)
 
 
 def test_its_tables_have_room_for_a_key(tmp_path: Path) -> None:
-    """What stands for the rest of the columns must not be taken for a row that is full (error 1118)."""
+    """What stands for the rest of the columns must not be taken for a row that is full (error
+    1118)."""
     traffic = described(tmp_path)
-    found = run(ForecastPlan(loads=traffic, facts=traffic.facts, calibration=calibration())).summary()
+    found = run(
+        ForecastPlan(loads=traffic, facts=traffic.facts, calibration=calibration())
+    ).summary()
     assert found["fixes"][0]["table"] == "shop.events"
     assert "ADD COLUMN" in found["fixes"][0]["sql"]
 
 
 def test_tables_of_a_schema_need_only_rows(tmp_path: Path) -> None:
     path = tmp_path / "t.yaml"
-    path.write_text("tables: {d.keyed: {rows: 500}}\ntraffic: [{table: d.keyed, type: insert, statements_per_hour: 1, parallel: 4}]")
+    path.write_text(
+        "tables: {d.keyed: {rows: 500}}\ntraffic: [{table: d.keyed, type: "
+        "insert, statements_per_hour: 1, parallel: 4}]"
+    )
     traffic = read_described(path, facts_of_file(schema(tmp_path)))
     assert traffic.facts["d.keyed"].rows == 500
     assert traffic.facts["d.keyed"].definition.primary is not None
@@ -66,17 +74,34 @@ def test_tables_of_a_schema_need_only_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "holds no keys"), ("{", "not as it should be"), ("hours: 1\nhours: 2", "the key 'hours' stands there twice"),
-        ("hours: 1", "no traffic"), ("speed: 1", "unknown key 'speed'"),
+        ("", "holds no keys"),
+        ("{", "not as it should be"),
+        ("hours: 1\nhours: 2", "the key 'hours' stands there twice"),
+        ("hours: 1", "no traffic"),
+        ("speed: 1", "unknown key 'speed'"),
         ("traffic: [{table: a.b, type: delete, statements_per_hour: 1}]", "neither in `tables`"),
-        ("tables: {t: {rows: 1}}\ntraffic: []", "database.table"), ("tables: {a.t: {key: big}}", "key must be one of"),
-        ("tables: {a.t: {rows: x}}", "could not convert"), ("tables: {a.t: {rows: 1}}\ntraffic: [7]", "line 1"),
-        ("tables: {a.t: {rows: 1}}\ntraffic: [{table: a.t, type: drop, statements_per_hour: 1}]", "insert, update or delete"),
-        ("tables: {a.t: {rows: 1}}\ntraffic: [{table: a.t, type: delete}]", "statements_per_hour must be above 0"),
-        ("hours: -1\ntables: {a.t: {rows: 1}}\ntraffic: [{table: a.t, type: delete, statements_per_hour: 1}]", "hours must be above 0"),
+        ("tables: {t: {rows: 1}}\ntraffic: []", "database.table"),
+        ("tables: {a.t: {key: big}}", "key must be one of"),
+        ("tables: {a.t: {rows: x}}", "could not convert"),
+        ("tables: {a.t: {rows: 1}}\ntraffic: [7]", "line 1"),
+        (
+            "tables: {a.t: {rows: 1}}\ntraffic: [{table: a.t, type: drop, statements_per_hour: 1}]",
+            "insert, update or delete",
+        ),
+        (
+            "tables: {a.t: {rows: 1}}\ntraffic: [{table: a.t, type: delete}]",
+            "statements_per_hour must be above 0",
+        ),
+        (
+            (
+                "hours: -1\ntables: {a.t: {rows: 1}}\ntraffic: [{table: a.t, type: "
+                "delete, statements_per_hour: 1}]"
+            ),
+            "hours must be above 0",
+        ),
         ("tables: {a.t: {rows: 1, wide: 7}}", "unknown key 'wide'"),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong_is_said(tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(InputError) as caught:
         described(tmp_path, text)

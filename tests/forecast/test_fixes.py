@@ -196,7 +196,8 @@ def test_commits_that_are_synced(tmp_path: Path) -> None:
 
 
 def test_tables_larger_than_the_buffer_pool(tmp_path: Path) -> None:
-    """Each update reads a page of its own from the disk; a larger pool keeps it for the next time."""
+    """Each update reads a page of its own from the disk; a larger pool keeps it for the next
+    time."""
     values = [n * 997 % 100_000 for n in range(200)]
     log = file(
         tmp_path, *(transaction(n, b"keyed", UPDATE, v) for n, v in enumerate(values * 2, 1))

@@ -22,14 +22,24 @@ from tests.binlog.build import gtid, query
 from tests.forecast.logs import DELETE, UPDATE, WRITE, calibration, file, schema, transaction
 
 
-def forecast(folder: Path, log: str, *row_counts: str, text: str | None = None, **given: Any) -> Forecast:
+def forecast(
+    folder: Path, log: str, *row_counts: str, text: str | None = None, **given: Any
+) -> Forecast:
     facts = facts_of_file(schema(folder) if text is None else schema(folder, text))
-    return run(ForecastPlan(files=[log], facts=facts, row_counts=row_counts, calibration=calibration(), **given)).forecast
+    return run(
+        ForecastPlan(
+            files=[log], facts=facts, row_counts=row_counts, calibration=calibration(), **given
+        )
+    ).forecast
 
 
 def summary(folder: Path, log: str, *row_counts: str, **given: Any) -> dict[str, Any]:
     facts = facts_of_file(schema(folder))
-    return run(ForecastPlan(files=[log], facts=facts, row_counts=row_counts, calibration=calibration(), **given)).summary()
+    return run(
+        ForecastPlan(
+            files=[log], facts=facts, row_counts=row_counts, calibration=calibration(), **given
+        )
+    ).summary()
 
 
 def test_a_row_of_a_table_without_a_key_is_scanned_for(tmp_path: Path) -> None:
@@ -51,14 +61,17 @@ def test_a_primary_key_reads_one_row(tmp_path: Path) -> None:
 
 
 def test_a_large_statement_goes_through_the_table_once(tmp_path: Path) -> None:
-    """Event k of 4 reads the table up to its k-th part: (1 + 2 + 3 + 4) / 4 of it, less what the events before deleted."""
+    """Event k of 4 reads the table up to its k-th part: (1 + 2 + 3 + 4) / 4 of it, less what the
+    events before deleted."""
     log = file(tmp_path, transaction(1, b"plain", UPDATE, *range(40), events=4))
     found = forecast(tmp_path, log, "d.plain=100000")
     assert found.tables["d.plain"].reads == pytest.approx(100_000 * 2.5, rel=0.08)
 
 
 def test_a_replica_that_cannot_keep_up_never_catches_up(tmp_path: Path) -> None:
-    log = file(tmp_path, *(transaction(n, b"plain", UPDATE, n, seconds=n * 0.1) for n in range(1, 51)))
+    log = file(
+        tmp_path, *(transaction(n, b"plain", UPDATE, n, seconds=n * 0.1) for n in range(1, 51))
+    )
     found = summary(tmp_path, log, "d.plain=1000")
     replica, cured = found["replica"], found["what_if"][0]
     assert replica["catch_up_seconds"] == "never"
@@ -67,15 +80,20 @@ def test_a_replica_that_cannot_keep_up_never_catches_up(tmp_path: Path) -> None:
     assert cured["catch_up_seconds"] < 0.01
     assert found["peak_low_seconds"] < replica["peak_lag_seconds"] < found["peak_high_seconds"]
     assert found["without_lookup"]["lookup_seconds"] == 0
-    assert [reason["code"] for reason in found["tables"][0]["reasons"]] == ["no key", "one row per event"]
+    assert [reason["code"] for reason in found["tables"][0]["reasons"]] == [
+        "no key",
+        "one row per event",
+    ]
     assert found["worst"][0] | {"seconds": 0, "lookup_seconds": 0, "lag_seconds": 0} == {
-        "file": "binlog.000001", "pos": found["worst"][0]["pos"], "gtid": found["worst"][0]["gtid"], "commit_time": 1_700_000_000.1,
-        "seconds": 0, "lookup_seconds": 0, "lag_seconds": 0, "rows": 1, "events": 1, "tables": ["d.plain"], "statement": "",
+        "file": "binlog.000001", "pos": found["worst"][0]["pos"], "gtid": found["worst"][0]["gtid"],
+        "commit_time": 1_700_000_000.1, "seconds": 0, "lookup_seconds": 0, "lag_seconds": 0,
+        "rows": 1, "events": 1, "tables": ["d.plain"], "statement": "",
     }  # fmt: skip
 
 
 def test_rows_follow_inserts_and_deletes(tmp_path: Path) -> None:
-    log = file(tmp_path, transaction(1, b"plain", WRITE, *range(300)), transaction(2, b"plain", DELETE, *range(100)),
+    log = file(tmp_path, transaction(1, b"plain", WRITE, *range(300)),
+               transaction(2, b"plain", DELETE, *range(100)),
                transaction(3, b"plain", DELETE, 150))  # fmt: skip
     found = forecast(tmp_path, log, "d.plain=99")
     assert found.states["d.plain"].rows == 99 + 300 - 101
@@ -85,8 +103,10 @@ def test_rows_follow_inserts_and_deletes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [
-        ("primary-key", 0.00121), ("gipk", 0.00121), ("index=1", 0.00121), ("index=99", 0.00111 + 0.0001 * 50), ("rows=2", 0.00111 + 1.0),
-        ("workers=4", 0.50111), ("primary-key:d.keyed", 0.50111), ("primary-key+rows=10", 0.00121), ("event-size=65536", 0.50111),
+        ("primary-key", 0.00121), ("gipk", 0.00121), ("index=1", 0.00121),
+        ("index=99", 0.00111 + 0.0001 * 50), ("rows=2", 0.00111 + 1.0), ("workers=4", 0.50111),
+        ("primary-key:d.keyed", 0.50111), ("primary-key+rows=10", 0.00121),
+        ("event-size=65536", 0.50111),
     ],
 )  # fmt: skip
 def test_what_if(tmp_path: Path, text: str, seconds: float) -> None:
@@ -108,28 +128,36 @@ def test_a_scan_that_was_not_measured_costs_what_the_other_does(tmp_path: Path) 
     facts = facts_of_file(schema(tmp_path))
     named = {name: calibration().prices[name] for name in UNITS if name != "scan row"}
     known = replace(calibration(), prices=Prices.of(named))
-    found = run(ForecastPlan([log], facts=facts, row_counts=["d.plain=999"], calibration=known)).forecast
+    found = run(
+        ForecastPlan([log], facts=facts, row_counts=["d.plain=999"], calibration=known)
+    ).forecast
     assert found.base.lookup == pytest.approx(0.5)
     assert any("table scan was not measured" in text for text in found.assumptions())
     assert "mariadb" in RULES and default_calibration("mariadb").prices["scan row"] > 0
 
 
 def test_smaller_events_of_a_large_statement(tmp_path: Path) -> None:
-    """Rows of 5 bytes: 256-byte events take 43 rows each, so 100 rows come in 3 events, which read 1/3, 2/3 and all of the table."""
+    """Rows of 5 bytes: 256-byte events take 43 rows each, so 100 rows come in 3 events, which read
+    1/3, 2/3 and all of the table."""
     log = file(tmp_path, transaction(1, b"plain", UPDATE, *range(100)))
-    runs = forecast(tmp_path, log, "d.plain=10000", what_ifs=["event-size=256", "minimal-image"]).runs
+    runs = forecast(
+        tmp_path, log, "d.plain=10000", what_ifs=["event-size=256", "minimal-image"]
+    ).runs
     assert runs[4].lookup == pytest.approx(0.001 * 10_000 * (1 + 2 + 3 + 4 + 5) / 5, rel=0.1)
     assert runs[5].lookup == pytest.approx(runs[0].lookup, rel=0.01)
 
 
-@pytest.mark.parametrize("text", ["index=x", "nothing", "workers=0", "row-search=INDEX_SCAN", "event-size=1"])
+@pytest.mark.parametrize(
+    "text", ["index=x", "nothing", "workers=0", "row-search=INDEX_SCAN", "event-size=1"]
+)
 def test_a_what_if_that_makes_no_sense(text: str) -> None:
     with pytest.raises(UsageError, match="--what-if"):
         what_if(text, Scenario("as it is", RULES["9.7"]))
 
 
 def test_what_is_not_known_is_said(tmp_path: Path) -> None:
-    log = file(tmp_path, transaction(1, b"plain", UPDATE, *range(5)), transaction(2, b"twice", UPDATE, 1, seconds=-4),
+    log = file(tmp_path, transaction(1, b"plain", UPDATE, *range(5)),
+               transaction(2, b"twice", UPDATE, 1, seconds=-4),
                transaction(3, b"other", UPDATE, 1))  # fmt: skip
     found = forecast(tmp_path, log, server="9.7")
     told = found.assumptions()
@@ -155,19 +183,34 @@ def test_an_empty_log(tmp_path: Path) -> None:
 
 
 def test_row_counts_come_from_the_schema_file(tmp_path: Path) -> None:
-    text = "CREATE DATABASE d; USE d; CREATE TABLE t (a INT, b INT, KEY k (b)); INSERT INTO t VALUES (1,1),(2,1),(3,2),(4,2);"
+    text = (
+        "CREATE DATABASE d; USE d; CREATE TABLE t (a INT, b INT, KEY k (b)); "
+        "INSERT INTO t VALUES (1,1),(2,1),(3,2),(4,2);"
+    )
     facts = facts_of_file(schema(tmp_path, text))["d.t"]
-    assert (facts.rows, facts.rows_from, dict(facts.duplicates)) == (4, "counted in the schema file", {"k": 2.0})
+    assert (facts.rows, facts.rows_from, dict(facts.duplicates)) == (
+        4,
+        "counted in the schema file",
+        {"k": 2.0},
+    )
 
 
-@pytest.mark.parametrize("text", ["d.plain", "d.plain=x", "d.plain=-1", "d.none=5", "d.twice.nokey=5"])
+@pytest.mark.parametrize(
+    "text", ["d.plain", "d.plain=x", "d.plain=-1", "d.none=5", "d.twice.nokey=5"]
+)
 def test_row_counts_that_are_none(tmp_path: Path, text: str) -> None:
     with pytest.raises(UsageError, match="--rows"):
         forecast(tmp_path, file(tmp_path), text)
 
 
 def test_the_gate_names_the_table(tmp_path: Path) -> None:
-    log = file(tmp_path, *(transaction(n, b"plain" if n % 2 else b"keyed", UPDATE, n, seconds=n * 0.01) for n in range(1, 21)))
+    log = file(
+        tmp_path,
+        *(
+            transaction(n, b"plain" if n % 2 else b"keyed", UPDATE, n, seconds=n * 0.01)
+            for n in range(1, 21)
+        ),
+    )
     found = forecast(tmp_path, log, "d.plain=1000", "d.keyed=1000")
     assert [one.table for one in offenders(found, 1.0)] == ["d.plain"]
     assert offenders(found, 3600) == []
@@ -188,7 +231,8 @@ def test_a_what_if_on_a_table_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_distinct_values_are_counted_from_the_first_transaction_on(tmp_path: Path) -> None:
-    """Ten rows with two values of a key, fifty rows each: two key reads and 99 steps at most, not ten times as many."""
+    """Ten rows with two values of a key, fifty rows each: two key reads and 99 steps at most, not
+    ten times as many."""
     log = file(tmp_path, transaction(1, b"twice", UPDATE, *[1, 2] * 5))
     found = forecast(tmp_path, log, "d.twice=1000", "d.twice.k=50")
     assert 90 < found.tables["d.twice"].reads < 102
@@ -217,7 +261,15 @@ def test_a_calibration_goes_to_a_file_and_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '{"format": 1}', '{"format": 2, "units": {"cup": {"seconds": 1, "low": 1, "high": 1}}}', "\x00"]
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"format": 1}',
+        '{"format": 2, "units": {"cup": {"seconds": 1, "low": 1, "high": 1}}}',
+        "\x00",
+    ],
 )
 def test_no_calibration(tmp_path: Path, text: str) -> None:
     path = tmp_path / "c.json"

@@ -1,4 +1,5 @@
-"""How many index entries updates change: beside the images themselves, in every form of log that a forecast reads."""
+"""How many index entries updates change: beside the images themselves, in every form of log that a
+forecast reads."""
 
 from __future__ import annotations
 
@@ -34,7 +35,13 @@ def image(row: Row) -> bytes:
 
 
 def update(*pairs: tuple[Row, Row], number: int = 1) -> list[tuple[int, bytes]]:
-    return [gtid(number), BEGIN, MAP, rows(UPDATE, b"".join(image(a) + image(b) for a, b in pairs), width=4), xid()]
+    return [
+        gtid(number),
+        BEGIN,
+        MAP,
+        rows(UPDATE, b"".join(image(a) + image(b) for a, b in pairs), width=4),
+        xid(),
+    ]
 
 
 def entries(*files: Path) -> float | None:
@@ -54,8 +61,12 @@ ROWS = st.tuples(*[st.integers(0, 2)] * 4)
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.lists(st.tuples(ROWS, ROWS), min_size=1, max_size=4), min_size=1, max_size=6))
-def test_as_the_images_say(tmp_path_factory: pytest.TempPathFactory, transactions: list[list[tuple[Row, Row]]]) -> None:
-    events = [one for number, pairs in enumerate(transactions, 1) for one in update(*pairs, number=number)]
+def test_as_the_images_say(
+    tmp_path_factory: pytest.TempPathFactory, transactions: list[list[tuple[Row, Row]]]
+) -> None:
+    events = [
+        one for number, pairs in enumerate(transactions, 1) for one in update(*pairs, number=number)
+    ]
     path = write(tmp_path_factory.mktemp("log"), log(*events))
     assert entries(path) == pytest.approx(naive([pair for pairs in transactions for pair in pairs]))
 
@@ -64,7 +75,8 @@ OLD: Row = (1, 1, 1, 1)
 
 
 @pytest.mark.parametrize(
-    ("new", "expected"), [((1, 1, 1, 2), 0), ((1, 2, 1, 1), 4), ((1, 1, 2, 1), 4), ((1, 2, 2, 1), 6), ((2, 1, 1, 1), 6)]
+    ("new", "expected"),
+    [((1, 1, 1, 2), 0), ((1, 2, 1, 1), 4), ((1, 1, 2, 1), 4), ((1, 2, 2, 1), 6), ((2, 1, 1, 1), 6)],
 )
 def test_which_indexes(new: Row, expected: float, tmp_path: Path) -> None:
     """A changed primary key changes all of them: their entries hold it."""
@@ -94,7 +106,9 @@ WHOLE = log(*update((OLD, (1, 2, 2, 1))), *update((OLD, OLD), number=2))
 
 @settings(max_examples=300, deadline=None)
 @given(st.integers(4, len(WHOLE) - 1), st.integers(0, 7))
-def test_damaged_logs_show_what_can_be_read(tmp_path_factory: pytest.TempPathFactory, at: int, bit: int) -> None:
+def test_damaged_logs_show_what_can_be_read(
+    tmp_path_factory: pytest.TempPathFactory, at: int, bit: int
+) -> None:
     damaged = bytearray(WHOLE)
     damaged[at] ^= 1 << bit
     found = entries(write(tmp_path_factory.mktemp("log"), bytes(damaged)))
@@ -139,7 +153,9 @@ def test_an_update_of_an_index_costs_more_than_another(tmp_path: Path) -> None:
     assert seconds["c"] < seconds["a"] < seconds["all"]
 
 
-def test_what_the_log_did_not_show_is_assumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_log_did_not_show_is_assumed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = write(tmp_path, log(*update((OLD, OLD))))
     assert not [text for text in price(path)["assumptions"] if "secondary index" in text]
     monkeypatch.setattr(index_changes, "STRETCH_BYTES", 0)

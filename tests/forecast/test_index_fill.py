@@ -1,4 +1,5 @@
-"""How full indexes are, and what updates of full ones do: a real 9.7 counts its splits and merges."""
+"""How full indexes are, and what updates of full ones do: a real 9.7 counts its splits and
+merges."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ ROWS, UPDATES, BATCHES = 30_000, 1_000, 10
 KEY = Key("k", (KeyPart(1),))
 SBTEST = TableDefinition(
     "sbtest", "sbtest1",
-    (Column("id", "int", nullable=False), Column("k", "int", nullable=False), Column("c", "char", 120)),
+    (Column("id", "int", nullable=False), Column("k", "int", nullable=False),
+     Column("c", "char", 120)),
     (Key("PRIMARY", (KeyPart(0),), unique=True), KEY),
 )  # fmt: skip
 FULL = TableFacts(SBTEST, 100_000.0, updated_entries=2.0, leaf_pages={"k": 84.0})
@@ -39,14 +41,19 @@ def test_an_index_that_was_built_behind_its_rows_is_full() -> None:
     assert list(full_indexes({"sbtest.sbtest1": FULL})) == ["k of sbtest.sbtest1"]
 
 
-@pytest.mark.parametrize("other", [{"leaf_pages": {}}, {"leaf_pages": {"k": 130.0}}, {"rows": None}, {"updated_entries": 0.0}])
+@pytest.mark.parametrize(
+    "other",
+    [{"leaf_pages": {}}, {"leaf_pages": {"k": 130.0}}, {"rows": None}, {"updated_entries": 0.0}],
+)
 def test_it_does_not_matter_or_is_not_known(other: dict[str, object]) -> None:
     assert list(full_indexes({"sbtest.sbtest1": replace(FULL, **other)})) == []  # type: ignore[arg-type]
 
 
 def test_entries_of_no_fixed_length_are_not_guessed() -> None:
     by_name = Key("c", (KeyPart(2),))
-    facts = replace(FULL, definition=replace(SBTEST, keys=(*SBTEST.keys, by_name)), leaf_pages={"c": 84.0})
+    facts = replace(
+        FULL, definition=replace(SBTEST, keys=(*SBTEST.keys, by_name)), leaf_pages={"c": 84.0}
+    )
     assert leaf_fill(facts, by_name) is None
 
 
@@ -61,13 +68,21 @@ def test_the_margin_is_wider_and_says_so() -> None:
 
 
 def metric(server: Server, name: str) -> int:
-    return int(server.query(f"SELECT count FROM information_schema.innodb_metrics WHERE name = '{name}'")[0][0])
+    return int(
+        server.query(f"SELECT count FROM information_schema.innodb_metrics WHERE name = '{name}'")[
+            0
+        ][0]
+    )
 
 
 def merges(server: Server, table: str) -> int:
-    """How often pages were merged while rows of a table moved to the next value of k, and purge kept pace."""
+    """How often pages were merged while rows of a table moved to the next value of k, and purge
+    kept pace."""
     draw, before = random.Random(1), metric(server, "index_page_merge_successful")
-    with server.connect(database="fill", autocommit=True) as connection, connection.cursor() as cursor:
+    with (
+        server.connect(database="fill", autocommit=True) as connection,
+        connection.cursor() as cursor,
+    ):
         for _ in range(BATCHES):
             for _ in range(UPDATES // BATCHES):
                 cursor.execute(f"UPDATE {table} SET k = k + 1 WHERE id = {draw.randint(1, ROWS)}")
@@ -77,8 +92,14 @@ def merges(server: Server, table: str) -> int:
     return metric(server, "index_page_merge_successful") - before
 
 
-def test_a_server_merges_the_pages_of_full_indexes_again_and_again(server_factory: ServerFactory) -> None:
-    options = {"innodb_flush_log_at_trx_commit": 2, "sync_binlog": 0, "innodb_monitor_enable": "module_index,module_trx"}
+def test_a_server_merges_the_pages_of_full_indexes_again_and_again(
+    server_factory: ServerFactory,
+) -> None:
+    options = {
+        "innodb_flush_log_at_trx_commit": 2,
+        "sync_binlog": 0,
+        "innodb_monitor_enable": "module_index,module_trx",
+    }
     options |= {"innodb_purge_rseg_truncate_frequency": 1}
     with closing(server_factory("9.7", options=options)) as server:
         rows = ", ".join(f"({one}, {one * 7919 % ROWS})" for one in range(1, ROWS + 1))
@@ -86,11 +107,15 @@ def test_a_server_merges_the_pages_of_full_indexes_again_and_again(server_factor
         server.execute(
             "CREATE DATABASE fill", "USE fill",
             create.format("grown", ", KEY k (k)"), create.format("built", ""),
-            f"INSERT INTO grown VALUES {rows}", f"INSERT INTO built VALUES {rows}", "ALTER TABLE built ADD KEY k (k)",
+            f"INSERT INTO grown VALUES {rows}", f"INSERT INTO built VALUES {rows}",
+            "ALTER TABLE built ADD KEY k (k)",
             "ANALYZE TABLE grown, built",
         )  # fmt: skip
         endpoint = Endpoint(server.host, server.port, server.user, password=server.password)
-        facts = {name: replace(one, updated_entries=2.0) for name, one in facts_of_server(endpoint, ["fill"])[0].items()}
+        facts = {
+            name: replace(one, updated_entries=2.0)
+            for name, one in facts_of_server(endpoint, ["fill"])[0].items()
+        }
         assert list(full_indexes(facts)) == ["k of fill.built"]
         assert merges(server, "built") > UPDATES / 10
         server.execute("ALTER TABLE fill.built COMMENT = 'MERGE_THRESHOLD=20', FORCE")

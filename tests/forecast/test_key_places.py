@@ -8,7 +8,13 @@ import pytest
 
 import applier
 from applier.forecast.inventory.facts import TableFacts, facts_of_tables
-from applier.forecast.inventory.key_places import FEWEST_VALUES, KeyOrder, Spread, key_order, spread_of
+from applier.forecast.inventory.key_places import (
+    FEWEST_VALUES,
+    KeyOrder,
+    Spread,
+    key_order,
+    spread_of,
+)
 from lookup.table import TableDefinition
 
 
@@ -28,7 +34,8 @@ LINE = "w INT, d INT, o INT, l INT, PRIMARY KEY (w, d, o, l)"
         ("a INT", (), None),
         (LINE, (), None),  # nobody said how many rows a warehouse has
         (LINE, (50_000, 5_000, 10, 1), KeyOrder(2, (10, 1))),
-        (LINE, (50, 5, 2, 1), KeyOrder(0, (50, 5, 2, 1))),  # groups smaller than a page have none of their own
+        # groups smaller than a page have none of their own
+        (LINE, (50, 5, 2, 1), KeyOrder(0, (50, 5, 2, 1))),
         ("t CHAR(8), id INT, PRIMARY KEY (t, id)", (5_000, 1), KeyOrder(1, (1.0,))),
         ("t CHAR(8), id INT, PRIMARY KEY (t, id)", (5, 1), None),
         ("t VARCHAR(80), PRIMARY KEY (t(4))", (1.0,), None),
@@ -46,7 +53,8 @@ def test_neighbours_of_a_group_have_numbers_that_follow_each_other() -> None:
 
 
 def test_all_rows_of_a_small_group_have_places_of_their_own() -> None:
-    """A hundred districts of 600 customers, without pages of their own: 60,000 places, not one hundred."""
+    """A hundred districts of 600 customers, without pages of their own: 60,000 places, not one
+    hundred."""
     order = KeyOrder(0, (6000, 600, 1))
     numbers = {order.number((w, d, c)) for w in range(10) for d in range(10) for c in range(600)}
     assert (min(numbers), max(numbers), len(numbers)) == (0, 59_999, 60_000)
@@ -67,7 +75,8 @@ def test_values_before_and_behind_an_alter_of_their_column_are_not_compared() ->
 
 
 def test_a_value_stands_where_its_share_of_the_sample_does() -> None:
-    """Half of all rows have the value 500: they take half of the leaves, other values their part of the rest."""
+    """Half of all rows have the value 500: they take half of the leaves, other values their part of
+    the rest."""
     spread = spread_of([((at,), (500 if at % 2 else at,)) for at in range(1000)])
     assert spread.place((0,), 1) == pytest.approx(0, abs=0.01)
     assert spread.place((999,), 1) == pytest.approx(1, abs=0.01)
@@ -102,6 +111,10 @@ def test_an_index_that_rises_or_falls_with_the_primary_key_follows_it() -> None:
 
 
 def test_facts_know_the_order_of_their_rows() -> None:
-    facts = facts_of_tables(applier.load_schema("CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY);"))["d.t"]
+    facts = facts_of_tables(
+        applier.load_schema("CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY);")
+    )["d.t"]
     assert facts.order == KeyOrder(0, (1.0,))
-    assert TableFacts(definition(LINE), rows_per_prefix=(50_000, 5_000, 10, 1)).order == KeyOrder(2, (10, 1))
+    assert TableFacts(definition(LINE), rows_per_prefix=(50_000, 5_000, 10, 1)).order == KeyOrder(
+        2, (10, 1)
+    )

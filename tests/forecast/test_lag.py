@@ -24,8 +24,17 @@ def transactions(seed: int, count: int, parallel: int, gaps: bool) -> list[Timed
     for _ in range(count):
         time += chance.choice((0.0, 0.25, 1.0))
         number += 2 if gaps and chance.random() < 0.1 else 1
-        parent = 0 if gaps and chance.random() < 0.1 else max(number - chance.randint(1, parallel), 0)
-        found.append(TimedTransaction(time, chance.choice((0.0, 0.5, 2.0, 8.0)), last_committed=parent, sequence_number=number))
+        parent = (
+            0 if gaps and chance.random() < 0.1 else max(number - chance.randint(1, parallel), 0)
+        )
+        found.append(
+            TimedTransaction(
+                time,
+                chance.choice((0.0, 0.5, 2.0, 8.0)),
+                last_committed=parent,
+                sequence_number=number,
+            )
+        )
     return found
 
 
@@ -35,20 +44,28 @@ def ends(log: list[TimedTransaction], workers: int) -> list[float]:
 
 
 def turn(one: TimedTransaction) -> Turn:
-    return Turn(
-        one.seconds, last_committed=one.last_committed, sequence_number=one.sequence_number
-    )
+    return Turn(one.seconds, last_committed=one.last_committed, sequence_number=one.sequence_number)
 
 
 @given(st.integers(0, 10_000), st.integers(1, 40), st.integers(1, 8))
-def test_one_worker_is_done_when_the_simulated_replica_is(seed: int, count: int, parallel: int) -> None:
+def test_one_worker_is_done_when_the_simulated_replica_is(
+    seed: int, count: int, parallel: int
+) -> None:
     log = transactions(seed, count, parallel, gaps=False)
     told = simulate(log, ClockConfiguration(server="5.7", workers=0))
     assert ends(log, 1) == pytest.approx(list(told.ends))
 
 
-@given(st.integers(0, 10_000), st.integers(1, 40), st.integers(1, 8), st.sampled_from((2, 3, 8)), st.booleans())
-def test_workers_are_done_when_the_simulated_ones_are(seed: int, count: int, parallel: int, workers: int, gaps: bool) -> None:
+@given(
+    st.integers(0, 10_000),
+    st.integers(1, 40),
+    st.integers(1, 8),
+    st.sampled_from((2, 3, 8)),
+    st.booleans(),
+)
+def test_workers_are_done_when_the_simulated_ones_are(
+    seed: int, count: int, parallel: int, workers: int, gaps: bool
+) -> None:
     log = transactions(seed, count, parallel, gaps)
     told = simulate(log, ClockConfiguration(server="8.0", workers=workers))
     assert ends(log, workers) == pytest.approx(list(told.ends), abs=1e-5)

@@ -41,9 +41,7 @@ def forecast(folder: Path, table: bytes = b"plain", **given: Any) -> Any:
 
 
 def test_workers_are_slower_than_one_in_a_table_without_a_key(tmp_path: Path) -> None:
-    one, two, four = (
-        forecast(tmp_path, workers=number).forecast.base for number in (1, 2, 4)
-    )
+    one, two, four = (forecast(tmp_path, workers=number).forecast.base for number in (1, 2, 4))
     assert one.retries == 0
     assert two.retries == pytest.approx(TRANSACTIONS, rel=0.1)
     assert two.span == pytest.approx(TRANSACTIONS * 1.0, rel=0.2)

@@ -1,4 +1,5 @@
-"""A log as a table: the same transactions however the files are cut, the same sums as the workload's."""
+"""A log as a table: the same transactions however the files are cut, the same sums as the
+workload's."""
 
 from __future__ import annotations
 
@@ -19,11 +20,19 @@ from tests.forecast.workload import profile
 
 def log(folder: Path, count: int = 60) -> str:
     kinds = (WRITE, UPDATE, DELETE)
-    return file(folder, *(transaction(n, b"twice", kinds[n % 3], n % 7, n % 5, seconds=n) for n in range(1, count + 1)))
+    return file(
+        folder,
+        *(
+            transaction(n, b"twice", kinds[n % 3], n % 7, n % 5, seconds=n)
+            for n in range(1, count + 1)
+        ),
+    )
 
 
 def cut_rows(path: str, size: int) -> list[dict[str, object]]:
-    return [row for part in ranges([path], size) for batch in batches(part) for row in batch.to_pylist()]
+    return [
+        row for part in ranges([path], size) for batch in batches(part) for row in batch.to_pylist()
+    ]
 
 
 @pytest.mark.parametrize("size", [200, 333, 1000, 5000, 1 << 20])
@@ -38,7 +47,9 @@ def test_captures_cut_into_ranges(capture: Path) -> None:
     for path in logs(capture):
         whole = [row for batch in batches(FileRange(str(path))) for row in batch.to_pylist()]
         parts = ranges([str(path)], 4000)
-        assert [row for part in parts for batch in batches(part) for row in batch.to_pylist()] == whole
+        assert [
+            row for part in parts for batch in batches(part) for row in batch.to_pylist()
+        ] == whole
         starts = {load.position for load in LoadReader([path])}
         assert {part.start for part in parts[1:]} <= starts
 
@@ -60,7 +71,8 @@ def test_the_sums_are_those_of_the_workload(tmp_path: Path) -> None:
     assert len(lines) == len(workload.tables) == 3
     for line in lines:
         load = workload.tables[f"{line['database']}.{line['table']}", line["type"]]
-        assert (line["transactions"], line["events"], line["rows"], line["row_bytes"], line["statements"]) == (
+        assert (line["transactions"], line["events"], line["rows"], line["row_bytes"],
+                line["statements"]) == (
             load.transactions, load.events, load.rows, load.row_bytes, load.statements,
         )  # fmt: skip
         assert line["distinct_keys"] == (load.distinct_values or 0)
@@ -77,7 +89,13 @@ def test_some_columns_only(tmp_path: Path) -> None:
 def test_paths_are_files_folders_and_globs(tmp_path: Path) -> None:
     path = log(tmp_path)
     (tmp_path / "other.txt").write_text("no log")
-    assert expand(path) == expand(str(tmp_path)) == expand(f"{tmp_path}/binlog.*") == expand(f"file://{path}") == [path]
+    assert (
+        expand(path)
+        == expand(str(tmp_path))
+        == expand(f"{tmp_path}/binlog.*")
+        == expand(f"file://{path}")
+        == [path]
+    )
     assert expand(f"{path},{path}") == [path, path]
     with pytest.raises(InputError, match="no such binlog"):
         expand(str(tmp_path / "nothing*"))

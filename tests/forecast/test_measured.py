@@ -1,4 +1,5 @@
-"""What is measured: cells ask for what the exact engine counts; prices come out of made-up seconds; tables of cells go on."""
+"""What is measured: cells ask for what the exact engine counts; prices come out of made-up seconds;
+tables of cells go on."""
 
 from __future__ import annotations
 
@@ -12,8 +13,23 @@ from applier.cli.commands.measure import command
 from applier.errors import InputError
 from applier.forecast.measurement.cell_log import make_log
 from applier.forecast.measurement.fit import fit, relative_errors, report_lines, solve
-from applier.forecast.measurement.measured import Measured, Memory, measure_all, middle, middles, read_parquet, write_parquet
-from applier.forecast.measurement.measurement_grid import LOOKUP_ROWS, TABLE, Cell, Spent, grid, statements_of
+from applier.forecast.measurement.measured import (
+    Measured,
+    Memory,
+    measure_all,
+    middle,
+    middles,
+    read_parquet,
+    write_parquet,
+)
+from applier.forecast.measurement.measurement_grid import (
+    LOOKUP_ROWS,
+    TABLE,
+    Cell,
+    Spent,
+    grid,
+    statements_of,
+)
 from applier.forecast.measurement.scale_up import scale_up_cells
 from applier.forecast.prices.units import PLACE, UNITS, Prices, amounts
 from applier.forecast.workload.loads import LoadReader
@@ -21,16 +37,24 @@ from lookup.shape import NO_KEY, NULLABLE_UNIQUE, OTHER, PRIMARY, UNIQUE
 from lookup.versions import RULES
 
 CELLS = [
-    Cell(NO_KEY, 1000, "delete", 1, 1, 100), Cell(NO_KEY, 1000, "update", 20, 1, 10), Cell(NO_KEY, 1000, "delete", 20, 10, 2),
-    Cell(PRIMARY, 1000, "update", 10, 2, 5), Cell(UNIQUE, 1000, "delete", 1, 1, 20), Cell(NULLABLE_UNIQUE, 1000, "update", 25, 1, 8),
+    Cell(NO_KEY, 1000, "delete", 1, 1, 100), Cell(NO_KEY, 1000, "update", 20, 1, 10),
+    Cell(NO_KEY, 1000, "delete", 20, 10, 2), Cell(PRIMARY, 1000, "update", 10, 2, 5),
+    Cell(UNIQUE, 1000, "delete", 1, 1, 20), Cell(NULLABLE_UNIQUE, 1000, "update", 25, 1, 8),
     Cell(OTHER, 1000, "update", 1, 1, 100, 40, 10), Cell(OTHER, 1000, "delete", 20, 1, 10, 40, 20),
-    Cell(PRIMARY, 100, "write", 5, 2, 3, 40, 1, 2), Cell(NO_KEY, 1000, "update", 20, 1, 10, 40, 1, 2, 9),
+    Cell(PRIMARY, 100, "write", 5, 2, 3, 40, 1, 2),
+    Cell(NO_KEY, 1000, "update", 20, 1, 10, 40, 1, 2, 9),
 ]  # fmt: skip
 
 
 def ids(cell: Cell, seed: int = 1, spent: Spent | None = None) -> list[int]:
     """The rows that a cell's log changes, in its order."""
-    return [row for one in statements_of(cell, seed, spent) for events in one for event in events for row in event]
+    return [
+        row
+        for one in statements_of(cell, seed, spent)
+        for events in one
+        for event in events
+        for row in event
+    ]
 
 
 def reads(measured: Measured) -> float:
@@ -47,7 +71,11 @@ def test_a_cell_asks_for_what_the_engine_counts(cell: Cell, version: str) -> Non
     read = max(counted["read_key"] - counted["read_rnd"] - counted["read_first"], 0)
     read += counted["read_next"] + counted["read_rnd"] + counted["read_rnd_next"]
     changed = counted["write"] + counted["update"] + counted["delete"]
-    assert changed == cell.changed == sum(measured.amounts[PLACE[name]] for name in ("insert", "update", "delete"))
+    assert (
+        changed
+        == cell.changed
+        == sum(measured.amounts[PLACE[name]] for name in ("insert", "update", "delete"))
+    )
     assert measured.amounts[PLACE["transaction"]] == cell.transactions
     assert measured.amounts[PLACE["event"]] == cell.transactions * cell.events
     assert reads(measured) == pytest.approx(read if cell.kind != "write" else 0, rel=0.12)
@@ -55,7 +83,11 @@ def test_a_cell_asks_for_what_the_engine_counts(cell: Cell, version: str) -> Non
 
 def test_the_grid_lets_each_unit_weigh() -> None:
     for name, rules in RULES.items():
-        searches = ("INDEX_SCAN,TABLE_SCAN", "INDEX_SCAN,HASH_SCAN") if rules.row_search_selectable else ("",)
+        searches = (
+            ("INDEX_SCAN,TABLE_SCAN", "INDEX_SCAN,HASH_SCAN")
+            if rules.row_search_selectable
+            else ("",)
+        )
         cells = grid(rules, row_searches=searches)
         assert len(cells) == len(set(cells)) > 60, name
         assert {cell.key for cell in cells} == {PRIMARY, UNIQUE, NULLABLE_UNIQUE, OTHER, NO_KEY}
@@ -66,7 +98,9 @@ def test_the_grid_lets_each_unit_weigh() -> None:
 def test_the_help_and_the_page_say_how_many_cells_there_are() -> None:
     both = ("INDEX_SCAN,TABLE_SCAN", "INDEX_SCAN,HASH_SCAN")
     page = (Path(__file__).parents[2] / "docs" / "how-to" / "forecast.md").read_text()
-    shared, quick_shared = (len(list(scale_up_cells(LOOKUP_ROWS, workers=True, quick=quick))) for quick in (False, True))
+    shared, quick_shared = (
+        len(list(scale_up_cells(LOOKUP_ROWS, workers=True, quick=quick))) for quick in (False, True)
+    )
     for text in (command.help or "", page):
         assert f"{len(grid(RULES['9.7'])) + shared} cells" in text
     quick = len(grid(RULES["9.7"], quick=True)) + quick_shared
@@ -95,10 +129,14 @@ def test_a_table_that_lost_most_of_its_rows_is_not_used_again() -> None:
 def test_the_events_of_a_transaction_are_those_of_its_statements() -> None:
     cell = Cell(PRIMARY, 1000, "update", 3, 6, 4, statements=2)
     found = list(statements_of(cell))
-    assert [[[len(event) for event in events] for events in one] for one in found] == [[[3, 3, 3], [3, 3, 3]]] * 4
+    assert [[[len(event) for event in events] for events in one] for one in found] == [
+        [[3, 3, 3], [3, 3, 3]]
+    ] * 4
     assert all(np.all(np.diff(np.ravel(events)) > 0) for one in found for events in one)
     measured = Memory("9.7").measure(cell)
-    assert [measured.amounts[PLACE[name]] for name in ("transaction", "statement", "event", "update")] == [4, 8, 24, 72]
+    assert [
+        measured.amounts[PLACE[name]] for name in ("transaction", "statement", "event", "update")
+    ] == [4, 8, 24, 72]
     with pytest.raises(ValueError, match="equal statements"):
         Cell(PRIMARY, 1000, "update", 1, 5, 1, statements=2)
 
@@ -120,21 +158,30 @@ def test_transactions_of_a_cell_are_independent(tmp_path: Path) -> None:
     log = tmp_path / "binlog.000001"
     log.write_bytes(make_log(CELLS[0], gtids=True))
     clocks = [(load.last_committed, load.sequence_number) for load in LoadReader([log])]
-    assert clocks == [(min(number - 1, 1), number) for number in range(1, CELLS[0].transactions + 1)]
+    assert clocks == [
+        (min(number - 1, 1), number) for number in range(1, CELLS[0].transactions + 1)
+    ]
 
 
 def made_up(count: int, noise: float, seed: int = 1) -> tuple[list[Measured], Prices]:
     """Cells whose seconds follow prices, but for some noise."""
     chance = np.random.default_rng(seed)
-    prices = Prices.of({"transaction": 1e-4, "event": 2e-5, "hash row": 5e-7, "delete": 8e-6, "key read": 3e-6})
+    prices = Prices.of(
+        {"transaction": 1e-4, "event": 2e-5, "hash row": 5e-7, "delete": 8e-6, "key read": 3e-6}
+    )
     cells = []
     for number in range(count):
         asked = amounts(
-            transaction=float(chance.integers(1, 500)), event=float(chance.integers(1, 2000)), hash_row=float(chance.integers(0, 4)) * 1e6,
+            transaction=float(chance.integers(1, 500)), event=float(chance.integers(1, 2000)),
+            hash_row=float(chance.integers(0, 4)) * 1e6,
             delete=float(chance.integers(0, 20_000)), key_read=float(chance.integers(0, 20_000)),
         )  # fmt: skip
         seconds = prices.cost(asked)[0] * float(np.exp(chance.normal(0, noise)))
-        cells.append(Measured(Cell(NO_KEY, 1000 + number, "delete", 1, 1, 1), "test", "9.7.4", seconds, 1, asked))
+        cells.append(
+            Measured(
+                Cell(NO_KEY, 1000 + number, "delete", 1, 1, 1), "test", "9.7.4", seconds, 1, asked
+            )
+        )
     return cells, prices
 
 
@@ -145,7 +192,12 @@ def test_prices_are_found_again() -> None:
         assert found.prices[name] == pytest.approx(prices[name], rel=0.02, abs=1e-9)
         assert found.low[name] <= found.prices[name] <= found.high[name]
     assert found.residuals.worst < 0.03
-    assert (found.server_version, found.machine, found.date, found.target) == ("9.7.4", "m", "d", "test")
+    assert (found.server_version, found.machine, found.date, found.target) == (
+        "9.7.4",
+        "m",
+        "d",
+        "test",
+    )
 
 
 def test_a_disturbed_cell_does_not_bend_the_prices() -> None:
@@ -189,7 +241,8 @@ def test_a_table_of_cells_goes_on_where_it_ended(tmp_path: Path) -> None:
 
 def test_the_middle_of_several_runs_keeps_time_and_amounts_together() -> None:
     cells, _ = made_up(1, 0.0)
-    runs = [replace(cells[0], seconds=seconds, amounts=amounts(delete=rows), round=number) for number, (seconds, rows) in enumerate(
+    runs = [replace(cells[0], seconds=seconds, amounts=amounts(delete=rows),
+                    round=number) for number, (seconds, rows) in enumerate(
         ((3.0, 30.0), (1.0, 10.0), (9.0, 20.0))
     )]  # fmt: skip
     assert (middle(runs).seconds, middle(runs).amounts) == (3.0, amounts(delete=30))

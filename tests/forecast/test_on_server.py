@@ -1,4 +1,5 @@
-"""Cells on a real server: carried out by its own applier and by BINLOG statements; its schema read by SQLAlchemy."""
+"""Cells on a real server: carried out by its own applier and by BINLOG statements; its schema read
+by SQLAlchemy."""
 
 from __future__ import annotations
 
@@ -37,9 +38,13 @@ def endpoint(server: Server) -> Endpoint:
     return Endpoint(server.host, server.port, server.user, password=server.password)
 
 
-@pytest.fixture(scope="module", params=["5.7", "9.7"] if os.environ.get("BINLAG_ALL_CASES") == "1" else ["9.7"])
+@pytest.fixture(
+    scope="module", params=["5.7", "9.7"] if os.environ.get("BINLAG_ALL_CASES") == "1" else ["9.7"]
+)
 def server(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Iterator[Server]:
-    server = server_factory(request.param, options={"innodb_flush_log_at_trx_commit": 2, "sync_binlog": 0})
+    server = server_factory(
+        request.param, options={"innodb_flush_log_at_trx_commit": 2, "sync_binlog": 0}
+    )
     yield server
     server.close()
 
@@ -49,9 +54,12 @@ def test_the_server_applies_a_cell(server: Server, relay: bool) -> None:
     with ServerTarget(endpoint(server), relay_folder=server.data if relay else None) as target:
         for cell in CELLS:
             measured = target.measure(cell)
-            assert measured.amounts[PLACE["transaction"]] == cell.transactions + 1  # and the second mark
+            # and the second mark
+            assert measured.amounts[PLACE["transaction"]] == cell.transactions + 1
             assert measured.server_version.startswith(server.name.split()[-1])
-            left = server.query("SELECT COUNT(*), COALESCE(SUM(filler LIKE 'z%'), 0) FROM binlag_measure.cell")[0]
+            left = server.query(
+                "SELECT COUNT(*), COALESCE(SUM(filler LIKE 'z%'), 0) FROM binlag_measure.cell"
+            )[0]
             assert target._filled is not None
             spent = target._filled[1]
             assert left[0] == spent.rows
@@ -73,7 +81,10 @@ def test_a_row_search_is_set_and_put_back(server: Server) -> None:
 
 
 def test_the_folder_of_another_server_is_refused(server: Server, tmp_path: Path) -> None:
-    with ServerTarget(endpoint(server), relay_folder=tmp_path) as target, pytest.raises(UsageError, match="not the data directory"):
+    with (
+        ServerTarget(endpoint(server), relay_folder=tmp_path) as target,
+        pytest.raises(UsageError, match="not the data directory"),
+    ):
         target.measure(CELLS[0])
     assert list(tmp_path.iterdir()) == []
     assert server.query("SHOW DATABASES LIKE 'binlag_measure'") == ()
@@ -93,11 +104,22 @@ main()
 
 
 @pytest.mark.parametrize("relay", [True, False], ids=["relay log", "BINLOG statements"])
-def test_an_interrupt_leaves_the_server_as_it_was(server: Server, relay: bool, tmp_path: Path) -> None:
-    """At any moment of a cell: while its table is filled, while it is applied. The signal comes while an answer is awaited."""
+def test_an_interrupt_leaves_the_server_as_it_was(
+    server: Server, relay: bool, tmp_path: Path
+) -> None:
+    """At any moment of a cell: while its table is filled, while it is applied. The signal comes
+    while an answer is awaited."""
     chance, statement = random.Random(relay), "SHOW GLOBAL VARIABLES LIKE '%parallel_workers'"
     before = server.query(statement)
-    arguments = ["measure", "--into", f"mysql://root@127.0.0.1:{server.port}", "--table", "cells.parquet", "--largest", "20000"]
+    arguments = [
+        "measure",
+        "--into",
+        f"mysql://root@127.0.0.1:{server.port}",
+        "--table",
+        "cells.parquet",
+        "--largest",
+        "20000",
+    ]
     arguments += ["--relay-folder", str(server.data)] if relay else []
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "BINLAG_PASSWORD": server.password}
     for _ in range(6):
@@ -115,10 +137,15 @@ def test_an_interrupt_leaves_the_server_as_it_was(server: Server, relay: bool, t
         assert server.query(statement) == before
 
 
-def test_an_interrupt_while_the_applier_is_stopped_leaves_no_replica(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_while_the_applier_is_stopped_leaves_no_replica(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It comes behind a cell, when STOP REPLICA is under way."""
     called: list[tuple[str, ...]] = []
-    with pytest.raises(KeyboardInterrupt), ServerTarget(endpoint(server), relay_folder=server.data) as target:
+    with (
+        pytest.raises(KeyboardInterrupt),
+        ServerTarget(endpoint(server), relay_folder=server.data) as target,
+    ):
         replication, status = target._replication, target._words("SHOW REPLICA STATUS")
 
         def interrupted(*statements: str) -> None:
@@ -135,11 +162,17 @@ def test_an_interrupt_while_the_applier_is_stopped_leaves_no_replica(server: Ser
     assert server.query("SHOW DATABASES LIKE 'binlag_measure'") == ()
 
 
-def test_an_interrupt_while_settings_are_put_back_keeps_none(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It comes behind a cell, too. What the server was still to do for the connection that is given up does not come behind that."""
+def test_an_interrupt_while_settings_are_put_back_keeps_none(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes behind a cell, too. What the server was still to do for the connection that is given
+    up does not come behind that."""
     settings = "SHOW GLOBAL VARIABLES LIKE '%parallel_workers'"
     before, set_or_put_back, given_up = server.query(settings), 0, 0
-    with pytest.raises(KeyboardInterrupt), ServerTarget(endpoint(server), relay_folder=server.data) as target:
+    with (
+        pytest.raises(KeyboardInterrupt),
+        ServerTarget(endpoint(server), relay_folder=server.data) as target,
+    ):
         execute = target._execute
 
         def interrupted(*statements: str) -> None:
@@ -160,7 +193,8 @@ def test_an_interrupt_while_settings_are_put_back_keeps_none(server: Server, mon
 
 
 def test_measurements_make_a_calibration(server: Server, tmp_path: Path) -> None:
-    """The last cell is long: on a busy machine the onlooker may see nothing of the others, and what took no time says nothing."""
+    """The last cell is long: on a busy machine the onlooker may see nothing of the others, and what
+    took no time says nothing."""
     cells = [*CELLS, Cell(NO_KEY, 20_000, "delete", 10, 1, 40)]
     with ServerTarget(endpoint(server), relay_folder=server.data) as target:
         found = fit([target.measure(cell) for cell in cells], settings=target.settings)
@@ -172,8 +206,9 @@ def test_measurements_make_a_calibration(server: Server, tmp_path: Path) -> None
 def test_the_schema_of_a_live_server(server: Server) -> None:
     server.execute(
         "DROP DATABASE IF EXISTS live", "CREATE DATABASE live", "USE live",
-        "CREATE TABLE t (id INT PRIMARY KEY, k INT, KEY k (k)) STATS_PERSISTENT=1", "CREATE TABLE `odd``name` (a INT)",
-        "CREATE VIEW v AS SELECT * FROM t", f"INSERT INTO t VALUES {','.join(f'({n},{n % 5})' for n in range(200))}", "ANALYZE TABLE t",
+        "CREATE TABLE t (id INT PRIMARY KEY, k INT, KEY k (k)) STATS_PERSISTENT=1",
+        "CREATE TABLE `odd``name` (a INT)", "CREATE VIEW v AS SELECT * FROM t",
+        f"INSERT INTO t VALUES {','.join(f'({n},{n % 5})' for n in range(200))}", "ANALYZE TABLE t",
     )  # fmt: skip
     facts, version = facts_of_server(endpoint(server), ["live"])
     assert version.startswith(server.name.split()[-1])
@@ -195,9 +230,16 @@ def test_tables_of_binlag_are_none_of_the_schema(server: Server) -> None:
         server.execute("DROP TABLE binlag.of_test", "DROP DATABASE live")
 
 
-def test_a_server_that_refuses(server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_server_that_refuses(
+    server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("BINLAG_PASSWORD", "wrong")
-    given = ["--into", f"mysql://root@127.0.0.1:{server.port}", "--table", str(tmp_path / "t.parquet")]
+    given = [
+        "--into",
+        f"mysql://root@127.0.0.1:{server.port}",
+        "--table",
+        str(tmp_path / "t.parquet"),
+    ]
     result = CliRunner().invoke(cli, ["measure", *given], standalone_mode=False)
     assert getattr(result.exception, "exit_code", None) == 2
 
@@ -210,8 +252,12 @@ def written(proc: Path, *, thread: float, waited: float, process: float, machine
     (proc / "7/task/8").mkdir(parents=True, exist_ok=True)
     (proc / "7/task/8/schedstat").write_text(f"{round(thread * 1e9)} {round(waited * 1e9)} 3\n")
     user = round(process * TICKS) - 1
-    (proc / "7/stat").write_text(f"7 (a ) b) S {' '.join(['0'] * 10)} {user} 1 {' '.join(['0'] * 30)}\n")
-    (proc / "stat").write_text(f"cpu  {round(machine * TICKS)} 0 0 99999 99999 0 0 99999 0 0\ncpu0 1\n")
+    (proc / "7/stat").write_text(
+        f"7 (a ) b) S {' '.join(['0'] * 10)} {user} 1 {' '.join(['0'] * 30)}\n"
+    )
+    (proc / "stat").write_text(
+        f"cpu  {round(machine * TICKS)} 0 0 99999 99999 0 0 99999 0 0\ncpu0 1\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -219,7 +265,9 @@ def written(proc: Path, *, thread: float, waited: float, process: float, machine
     [(14, 20, 0.0), (10, 20, 2.0), (12, 20, 1.0), (14, 22, 2 / 3)],
     ids=["its own server's threads", "others", "half of them", "a third"],
 )
-def test_time_in_line_for_a_processor(process: float, machine: float, expected: float, tmp_path: Path) -> None:
+def test_time_in_line_for_a_processor(
+    process: float, machine: float, expected: float, tmp_path: Path
+) -> None:
     """What the thread waited for its own server is no time of others."""
     written(tmp_path, thread=5, waited=7, process=5, machine=11)
     clock = ThreadClock(7, 8, tmp_path)

@@ -8,7 +8,15 @@ from collections.abc import Iterable
 import pytest
 
 from applier.forecast.inventory.key_places import Entry, KeyOrder
-from applier.forecast.inventory.pool import NO_READS, NOTHING, BufferPool, IndexLeaves, PageReads, Touches, kept_free
+from applier.forecast.inventory.pool import (
+    NO_READS,
+    NOTHING,
+    BufferPool,
+    IndexLeaves,
+    PageReads,
+    Touches,
+    kept_free,
+)
 
 MIB = 1 << 20
 REAL_PAGES, REAL_LEAVES, REAL_ROWS = 30_774, 2_626, 2_000_000
@@ -34,7 +42,8 @@ def test_updates_by_primary_key_anywhere_in_a_large_table() -> None:
     chance, pool = random.Random(5), BufferPool.of(64 * MIB, 256, 450)
     one = Touches(REAL_PAGES, 0, 1, 1, 0, 0, REAL_ROWS / REAL_PAGES, True)
     keys = [chance.randrange(1, REAL_ROWS) for _ in range(8000)]
-    assert applied(pool, one, keys, 0.0002) == pytest.approx(7_700, rel=0.05)  # 7,611 to 7,753 in three runs
+    # 7,611 to 7,753 in three runs
+    assert applied(pool, one, keys, 0.0002) == pytest.approx(7_700, rel=0.05)
 
 
 def test_updates_by_a_secondary_key_with_fifty_rows_a_value() -> None:
@@ -89,7 +98,8 @@ def index(pages: float, *, is_buffered: bool = False) -> IndexLeaves:
 
 
 def test_rows_behind_all_others_make_pages_that_nobody_reads() -> None:
-    """300,000 rows of an AUTO_INCREMENT key, 80 a page; the first goes into a page that is there."""
+    """300,000 rows of an AUTO_INCREMENT key, 80 a page; the first goes into a page that is
+    there."""
     pool = BufferPool.of(64 * MIB)
     write = Touches(1e4, 0, 1, 1, per_page=80, ordered=True, writes=True)
     assert sum(pool.read(0, write, [key]).pages for key in range(1_000_000, 1_300_000, 7)) == 1
@@ -102,16 +112,22 @@ def test_rows_behind_all_others_make_pages_that_nobody_reads() -> None:
 
 
 def test_groups_of_keys_grow_each_at_its_end() -> None:
-    """The page at a group's end is full, so that it splits at once: it is read, and the page behind it."""
+    """The page at a group's end is full, so that it splits at once: it is read, and the page behind
+    it."""
     pool, order = BufferPool.of(64 * MIB), KeyOrder(1, (1.0,))
     write = Touches(1e4, 0, 1, 1, per_page=80, ordered=True, writes=True)
-    read = [pool.read(0, write, [order.number((group, key))]).pages for key in range(1000, 3000) for group in range(10)]
+    read = [
+        pool.read(0, write, [order.number((group, key))]).pages
+        for key in range(1000, 3000)
+        for group in range(10)
+    ]
     assert sum(read) == 20
     assert len(pool.held) == 20 + 10 + 10 * 25  # and the new half, and a page for each 80 rows
 
 
 def test_a_full_leaf_splits_with_its_first_entry() -> None:
-    """Ten leaves of 500 entries: 10 and the last one's neighbour are read, 10 made; then there is room for some 190 in each."""
+    """Ten leaves of 500 entries: 10 and the last one's neighbour are read, 10 made; then there is
+    room for some 190 in each."""
     pool = BufferPool.of(64 * MIB)
     one = Touches(1e4, 0, 0, 0, indexes=(IndexLeaves(10, 500, most=500),))
     places = [Entry(0, (at + 0.7) / 10, is_new=True) for at in range(10)]
@@ -133,7 +149,9 @@ def test_purge_needs_deleted_rows_and_their_entries_once_more() -> None:
     reads = []
     for one, entries in ((delete, [Entry(0, 0.5)]), (kept, [])):
         for key in range(1000):
-            found = pool.read(0, one, [key], [entry._replace(place=key / 1000) for entry in entries])
+            found = pool.read(
+                0, one, [key], [entry._replace(place=key / 1000) for entry in entries]
+            )
             undo = pool.commit(1, 0)
             assert undo.waits == 0
             reads.append(found.pages + undo.pages)
@@ -146,16 +164,28 @@ def test_purge_needs_deleted_rows_and_their_entries_once_more() -> None:
 def test_leaves_of_entries_by_their_places() -> None:
     pool = BufferPool.of(64 * MIB)
     one = Touches(1e4, 0, 0, 0, indexes=(index(100), index(1000)))
-    assert pool.read(0, one, None, [Entry(0, 0.501), Entry(0, 0.509), Entry(1, 0.501), Entry(1, 0.509)]).pages == 3
+    assert (
+        pool.read(
+            0, one, None, [Entry(0, 0.501), Entry(0, 0.509), Entry(1, 0.501), Entry(1, 0.509)]
+        ).pages
+        == 3
+    )
     assert pool.read(0, one, None, [Entry(0, 0.505)]).pages == 0
     assert pool.read(1, one, None, [Entry(0, 0.505)]).pages == 1
-    assert pool.read(2, one, None, [Entry(1, at / 1000) for at in range(500)], 0.5).pages == 1000  # half of the rows
+    # half of the rows
+    assert pool.read(2, one, None, [Entry(1, at / 1000) for at in range(500)], 0.5).pages == 1000
 
 
 def test_an_index_that_follows_the_table_grows_with_it() -> None:
     pool = BufferPool.of(64 * MIB)
     write = Touches(1e4, 0, 0, 0, writes=True, indexes=(index(1000),))
-    assert sum(pool.read(0, write, None, [Entry(0, float(key), follows=True)]).pages for key in range(10_000)) == 1
+    assert (
+        sum(
+            pool.read(0, write, None, [Entry(0, float(key), follows=True)]).pages
+            for key in range(10_000)
+        )
+        == 1
+    )
 
 
 def test_nobody_waits_for_what_the_change_buffer_merges() -> None:
@@ -166,7 +196,8 @@ def test_nobody_waits_for_what_the_change_buffer_merges() -> None:
 
 
 def test_rollback_segments_take_room_in_turn() -> None:
-    """512 pages of 256 segments, which a start has read: again and again in a pool of 384 pages, and less room for tables in any."""
+    """512 pages of 256 segments, which a start has read: again and again in a pool of 384 pages,
+    and less room for tables in any."""
     large, small = BufferPool.of(64 * MIB, 256), BufferPool.of(6 * MIB, 256)
     assert sum(large.commit(1, 0).pages for _ in range(2000)) == 0
     assert sum(small.commit(1, 0).pages for _ in range(2000)) > 3000

@@ -69,7 +69,10 @@ def test_a_number_by_hand_goes_over_the_file(tmp_path: Path) -> None:
         ("table_schema,table_name\n", "no column table_rows"),
         (HEAD, "no table follows"),
         (HEAD + "d,t,1000\n", "line 2: 3 values for 6 columns"),
-        (HEAD + "d,t,5,1,k,5\nd,t,many,1,k,5\n", "line 3: table_rows is 'many', which is not a number"),
+        (
+            HEAD + "d,t,5,1,k,5\nd,t,many,1,k,5\n",
+            "line 3: table_rows is 'many', which is not a number",
+        ),
         (HEAD + "d,t,-1,1,k,5\n", "table_rows is '-1'"),
         (HEAD + "d,t,5,1,k,4\nd,t,6,1,l,4\n", "d.t has 6 rows here, 5 above"),
         ("table_schema,table_name,table_rows,index_name\nd,t,5,k\n", "belong together"),

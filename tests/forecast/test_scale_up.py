@@ -1,4 +1,5 @@
-"""What workers share, measured: prices from ratios, and cells with several workers on real servers."""
+"""What workers share, measured: prices from ratios, and cells with several workers on real
+servers."""
 
 from __future__ import annotations
 
@@ -44,11 +45,15 @@ US = 1e-6
 PRICES = Prices.of({"transaction": 100 * US, "event": 50 * US})
 
 
-def applied(cell: Cell, speed: float, sync: TimePrice, transaction: float, event: float) -> Measured:
+def applied(
+    cell: Cell, speed: float, sync: TimePrice, transaction: float, event: float
+) -> Measured:
     """A cell on a machine that is `speed` times as slow as the prices say."""
     alone = 100 * US + cell.events * 50 * US
     syncs = 2.0 * cell.durable
-    machine = Machine(2, cell.workers > 1, sync.processor * syncs, sync.waiting * syncs, transaction, event)
+    machine = Machine(
+        2, cell.workers > 1, sync.processor * syncs, sync.waiting * syncs, transaction, event
+    )
     clock, done = WorkClock(cell.workers, machine=machine), 0.0
     for number in range(1, cell.transactions + 1):
         turn = Turn(alone, 0, 0, 2 * cell.events + 3, min(number - 1, 1), number)
@@ -60,13 +65,25 @@ def applied(cell: Cell, speed: float, sync: TimePrice, transaction: float, event
 
 @pytest.mark.parametrize("sync", [TimePrice(64 * US, 36 * US), TimePrice(70 * US, 800 * US)])
 @pytest.mark.parametrize(("transaction", "event"), [(10 * US, 4 * US), (30 * US, 12 * US)])
-def test_the_prices_are_found_whatever_the_speed(sync: TimePrice, transaction: float, event: float) -> None:
+def test_the_prices_are_found_whatever_the_speed(
+    sync: TimePrice, transaction: float, event: float
+) -> None:
     cells = list(scale_up_cells(4_000, workers=True))
-    measured = [applied(cell, 1 + number % 3, sync, transaction, event) for number, cell in enumerate(cells)]
+    measured = [
+        applied(cell, 1 + number % 3, sync, transaction, event) for number, cell in enumerate(cells)
+    ]
     found = shared_prices(measured, PRICES, cores=2, syncs=2.0)
     for one in measured:
-        again = applied(one.cell, 1.0, found["sync"], found["coordinator transaction"].processor, found["coordinator event"].processor)
-        assert again.seconds / again.beside_seconds == pytest.approx(one.seconds / one.beside_seconds, rel=0.12)
+        again = applied(
+            one.cell,
+            1.0,
+            found["sync"],
+            found["coordinator transaction"].processor,
+            found["coordinator event"].processor,
+        )
+        assert again.seconds / again.beside_seconds == pytest.approx(
+            one.seconds / one.beside_seconds, rel=0.12
+        )
     total = found["sync"].processor + found["sync"].waiting
     assert total == pytest.approx(sync.processor + sync.waiting, rel=0.15)
 
@@ -85,7 +102,8 @@ def test_unsteadiness_is_that_of_the_readings_beside() -> None:
 
 
 def test_what_the_clock_does_not_explain_is_kept_for_the_margin(tmp_path: Path) -> None:
-    """A disk whose syncs take three times as long in one of ten minutes, and workers that are off by a quarter."""
+    """A disk whose syncs take three times as long in one of ten minutes, and workers that are off
+    by a quarter."""
     sync = TimePrice(64 * US, 36 * US)
     cell = Cell(PRIMARY, 1000, "update", 1, 1, 50, workers=4)
     steady = applied(replace(cell, durable=1), 1.0, sync, 10 * US, 4 * US)
@@ -93,25 +111,38 @@ def test_what_the_clock_does_not_explain_is_kept_for_the_margin(tmp_path: Path) 
     relaxed = applied(cell, 1.0, sync, 10 * US, 4 * US)
     shared = {**logs.calibration().shared, "sync": sync}
     off = unexplained(
-        [*[steady] * 4, slow, *[replace(relaxed, seconds=relaxed.seconds / 1.25)] * 5], PRICES, shared, cores=2, syncs=2.0
+        [*[steady] * 4, slow, *[replace(relaxed, seconds=relaxed.seconds / 1.25)] * 5],
+        PRICES,
+        shared,
+        cores=2,
+        syncs=2.0,
     )
-    assert off == {"syncs": pytest.approx(2.0, abs=0.1), "several workers": pytest.approx(0.25, abs=0.05)}
+    assert off == {
+        "syncs": pytest.approx(2.0, abs=0.1),
+        "several workers": pytest.approx(0.25, abs=0.05),
+    }
     calibration = replace(logs.calibration(spread=0.2), unexplained={**UNEXPLAINED, **off})
     calibration.save(tmp_path / "prices.json")
     assert load_calibration(tmp_path / "prices.json").unexplained == calibration.unexplained
     base = Scenario("as it is", RULES["9.7"])
     assert margin(base, {}, calibration)[0] == pytest.approx(0.2)
-    assert margin(replace(base, workers=4, cores=2), {}, calibration)[0] == pytest.approx(0.32, abs=0.05)
+    assert margin(replace(base, workers=4, cores=2), {}, calibration)[0] == pytest.approx(
+        0.32, abs=0.05
+    )
     assert margin(replace(base, syncs=2.0), {}, calibration)[0] > 1.9
 
 
 def test_few_cells_that_are_explained_make_no_narrow_margin() -> None:
     cell = Cell(PRIMARY, 1000, "update", 1, 1, 100, workers=4, durable=1)
     one = applied(cell, 1.0, TimePrice(64 * US, 36 * US), 10 * US, 4 * US)
-    alone = [replace(one, cell=replace(cell, workers=0, durable=0, rows=1000 + at), seconds=one.beside_seconds, beside_seconds=0.0)
+    alone = [replace(one, cell=replace(cell, workers=0, durable=0, rows=1000 + at),
+                     seconds=one.beside_seconds, beside_seconds=0.0)
              for at in range(10)]  # fmt: skip
     assert fit([*alone, one]).unexplained == UNEXPLAINED
-    several = [replace(one, cell=replace(cell, rows=1000 + at), seconds=one.seconds * (1 + at)) for at in range(5)]
+    several = [
+        replace(one, cell=replace(cell, rows=1000 + at), seconds=one.seconds * (1 + at))
+        for at in range(5)
+    ]
     assert fit([*alone, *several]).unexplained["syncs"] > 0.5
 
 
@@ -135,20 +166,33 @@ def test_a_table_keeps_what_was_measured_beside(tmp_path: Path) -> None:
 
 
 def test_prices_that_hold_syncs_are_not_charged_for_them_again(tmp_path: Path) -> None:
-    log = logs.file(tmp_path, logs.transaction(1, b"keyed", logs.WRITE, 1), logs.transaction(2, b"keyed", logs.WRITE, 2))
+    log = logs.file(
+        tmp_path,
+        logs.transaction(1, b"keyed", logs.WRITE, 1),
+        logs.transaction(2, b"keyed", logs.WRITE, 2),
+    )
     free = logs.calibration()
     shared = {**free.shared, "sync": TimePrice(0.01)}
     found = {}
-    for name, settings in (("relaxed", RELAXED), ("durable", DURABLE | {"log_bin": "ON", "log_replica_updates": "ON"})):
+    for name, settings in (
+        ("relaxed", RELAXED),
+        ("durable", DURABLE | {"log_bin": "ON", "log_replica_updates": "ON"}),
+    ):
         prices = replace(free, shared=shared, settings=settings)
         plan = ForecastPlan(
-            files=[log], calibration=prices, settings={"log_replica_updates": True}, workers=1, what_ifs=("durable",)
+            files=[log],
+            calibration=prices,
+            settings={"log_replica_updates": True},
+            workers=1,
+            what_ifs=("durable",),
         )
         forecast = run(plan).forecast
         found[name] = forecast.base.span
         assert forecast.runs[-1].span == found[name]  # it is durable already
     assert found["relaxed"] - found["durable"] == pytest.approx(2 * 2 * 0.01)
-    assert syncs_at({"sync_binlog": "10", "log_bin": "ON", "log_slave_updates": "ON"}) == pytest.approx(0.1)
+    assert syncs_at(
+        {"sync_binlog": "10", "log_bin": "ON", "log_slave_updates": "ON"}
+    ) == pytest.approx(0.1)
 
 
 def test_prices_of_another_machine_have_a_wide_margin() -> None:
@@ -160,15 +204,30 @@ def test_prices_of_another_machine_have_a_wide_margin() -> None:
 
 
 @pytest.mark.parametrize("version", ["5.7", "9.7"])
-def test_a_server_applies_it_and_gets_its_settings_back(version: str, server_factory: ServerFactory) -> None:
+def test_a_server_applies_it_and_gets_its_settings_back(
+    version: str, server_factory: ServerFactory
+) -> None:
     with closing(server_factory(version)) as server:
         endpoint = Endpoint(server.host, server.port, server.user, password=server.password)
-        names = "Variable_name LIKE '%parallel%' OR Variable_name IN ('sync_binlog', 'innodb_flush_log_at_trx_commit')"
+        names = (
+            "Variable_name LIKE '%parallel%' OR Variable_name IN ('sync_binlog', "
+            "'innodb_flush_log_at_trx_commit')"
+        )
         before = server.query(f"SHOW GLOBAL VARIABLES WHERE {names}")
         with ServerTarget(endpoint, relay_folder=server.data) as target:
             assert target.runs_workers
             for workers, durable in ((1, 1), (4, 0), (4, 1)):
-                cell = Cell(PRIMARY, 5000, "update", 1, 4, 500, statements=4, workers=workers, durable=durable)
+                cell = Cell(
+                    PRIMARY,
+                    5000,
+                    "update",
+                    1,
+                    4,
+                    500,
+                    statements=4,
+                    workers=workers,
+                    durable=durable,
+                )
                 measured = target.measure(cell)
                 assert measured.cell == cell
                 assert measured.seconds > 0 < measured.beside_seconds
@@ -178,9 +237,13 @@ def test_a_server_applies_it_and_gets_its_settings_back(version: str, server_fac
             assert not target.runs_workers
 
 
-def test_a_replica_tells_what_a_read_takes(server_factory: ServerFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replica_tells_what_a_read_takes(
+    server_factory: ServerFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with closing(server_factory("9.7")) as server:
-        connection = connect(Endpoint(server.host, server.port, server.user, password=server.password))
+        connection = connect(
+            Endpoint(server.host, server.port, server.user, password=server.password)
+        )
         try:
             assert live_settings.read_seconds(connection) is None  # too few since its start
             monkeypatch.setattr(live_settings, "FEWEST_READS", 1)

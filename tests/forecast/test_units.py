@@ -1,4 +1,5 @@
-"""What an event asks for, in units: steps in a secondary index, where they lead, and what deleting on the way adds."""
+"""What an event asks for, in units: steps in a secondary index, where they lead, and what deleting
+on the way adds."""
 
 from __future__ import annotations
 
@@ -15,7 +16,14 @@ LARGE = RowWork(95, 7, 1, 400_000)
 """Of 48 MB, where caches are taken to hold 8."""
 
 
-def asked(key: str, kind: str, rows: int, work: RowWork = LARGE, rows_per_value: float = 1.0, version: str = "9.7") -> dict[str, float]:
+def asked(
+    key: str,
+    kind: str,
+    rows: int,
+    work: RowWork = LARGE,
+    rows_per_value: float = 1.0,
+    version: str = "9.7",
+) -> dict[str, float]:
     """The units of one event, by name."""
     shape = TableShape(work.table_rows, key, rows_per_value, row_bytes=work.row_bytes)
     found = expected(shape, EventShape(kind, rows), RULES[version])
@@ -28,7 +36,11 @@ def test_each_step_to_a_row_of_the_same_value_is_a_far_page() -> None:
     assert reads == pytest.approx(30 * 6, rel=0.03)
     assert found["far page"] == pytest.approx(reads * (1 - 8 / 48), rel=1e-9)
     assert found["page"] < reads
-    assert (found["hash row"], found["hash byte"], found["hash value"]) == (0, reads * 95, reads * 7)
+    assert (found["hash row"], found["hash byte"], found["hash value"]) == (
+        0,
+        reads * 95,
+        reads * 7,
+    )
     assert asked(OTHER, "update", 30, RowWork(95, 7, 1, 50_000), 5)["far page"] == 0
 
 
@@ -42,7 +54,8 @@ def test_rows_found_by_a_unique_key_come_page_by_page() -> None:
 
 @pytest.mark.parametrize(("rows", "rows_per_value"), [(1, 5), (30, 5), (2000, 50), (40_000, 20)])
 def test_reads_behind_a_deleted_row_of_the_same_value(rows: int, rows_per_value: int) -> None:
-    """Held against events drawn by chance: each value is read to its end, and one read beyond; all count as deleted from alike."""
+    """Held against events drawn by chance: each value is read to its end, and one read beyond; all
+    count as deleted from alike."""
     values = 400_000 // rows_per_value
     chance, reads, behind = random.Random(1), 0, 0
     for _ in range(max(2000 // rows, 1)):
@@ -52,7 +65,9 @@ def test_reads_behind_a_deleted_row_of_the_same_value(rows: int, rows_per_value:
         reads += len(deleted) * (rows_per_value + 1)
         behind += sum(rows_per_value - min(places) for places in deleted.values())
     found = asked(OTHER, "delete", rows, rows_per_value=rows_per_value)
-    assert found["marked read"] / (found["secondary read"] + found["next"]) == pytest.approx(behind / reads, rel=0.07)
+    assert found["marked read"] / (found["secondary read"] + found["next"]) == pytest.approx(
+        behind / reads, rel=0.07
+    )
 
 
 def test_updates_and_single_lookups_mark_nothing() -> None:

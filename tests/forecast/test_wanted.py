@@ -1,4 +1,5 @@
-"""What is asked for of a log: exactly that comes, and the rest is left out before it is read or made into rows. Without Spark."""
+"""What is asked for of a log: exactly that comes, and the rest is left out before it is read or
+made into rows. Without Spark."""
 
 from __future__ import annotations
 
@@ -28,7 +29,11 @@ START = 1_700_000_000.0
 
 
 def seconds(option: str) -> float:
-    return float(option[1:]) if option.startswith("@") else datetime.fromisoformat(option + "+00:00").timestamp()
+    return (
+        float(option[1:])
+        if option.startswith("@")
+        else datetime.fromisoformat(option + "+00:00").timestamp()
+    )
 
 
 def matching(rows: list[dict[str, Any]], options: dict[str, str]) -> list[dict[str, Any]]:
@@ -39,9 +44,17 @@ def matching(rows: list[dict[str, Any]], options: dict[str, str]) -> list[dict[s
     if "to_time" in options:
         found = [row for row in found if time_of(row) < seconds(options["to_time"])]
     if "gtids" in options:
-        found = [row for row in found if row["gtid"] is not None and GtidSet(row["gtid"]).issubset(GtidSet(options["gtids"]))]
+        found = [
+            row
+            for row in found
+            if row["gtid"] is not None and GtidSet(row["gtid"]).issubset(GtidSet(options["gtids"]))
+        ]
     if "tables" in options:
-        found = [row for row in found if f"{row['database']}.{row['table']}" in options["tables"].split(", ")]
+        found = [
+            row
+            for row in found
+            if f"{row['database']}.{row['table']}" in options["tables"].split(", ")
+        ]
     return found
 
 
@@ -64,7 +77,9 @@ def log_of(folder: Path) -> str:
 def later(folder: Path) -> str:
     """The next file, two transactions, and what it says of those before."""
     executed = (35, GtidSet(f"{UUID_TEXT}:1-200").encode())
-    parts = [event for n in (201, 202) for event in transaction(n, b"plain", WRITE, n, seconds=n / 10)]
+    parts = [
+        event for n in (201, 202) for event in transaction(n, b"plain", WRITE, n, seconds=n / 10)
+    ]
     return str(write(folder, log(executed, *parts), "binlog.000002"))
 
 
@@ -102,17 +117,32 @@ def test_what_is_asked_for_and_nothing_else(tmp_path: Path, options: dict[str, s
 def test_captures(capture: Path) -> None:
     for path in logs(capture):
         everything = rows_of(str(path))
-        for row in [row for row in everything if row["table"] is not None][:: max(len(everything) // 4, 1)]:
+        for row in [row for row in everything if row["table"] is not None][
+            :: max(len(everything) // 4, 1)
+        ]:
             table = {"tables": f"{row['database']}.{row['table']}"}
-            gtid = {"gtids": row["gtid"]} if row["gtid"] is not None and row["gtid"].count("-") == 4 else table
-            for options in ({"from_time": f"@{int(row['commit_time'])}"}, {"to_time": f"@{int(row['commit_time'])}"}, table, gtid):
+            gtid = (
+                {"gtids": row["gtid"]}
+                if row["gtid"] is not None and row["gtid"].count("-") == 4
+                else table
+            )
+            for options in (
+                {"from_time": f"@{int(row['commit_time'])}"},
+                {"to_time": f"@{int(row['commit_time'])}"},
+                table,
+                gtid,
+            ):
                 assert rows_of(str(path), wanted_of(options)) == matching(everything, options)
 
 
 @pytest.mark.usefixtures("in_bulk")
-@pytest.mark.parametrize("options", [{"to_time": "@1700000003"}, {"tables": "d.twice"}, {"from_time": "@1700000019", "tables": "d.plain"}],
+@pytest.mark.parametrize("options",
+                         [{"to_time": "@1700000003"}, {"tables": "d.twice"},
+                          {"from_time": "@1700000019", "tables": "d.plain"}],
                          ids=" ".join)  # fmt: skip
-def test_no_objects_are_made_of_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, str]) -> None:
+def test_no_objects_are_made_of_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, str]
+) -> None:
     path, made = log_of(tmp_path), list[int]()
     plain = LoadBatch._load
 
@@ -126,7 +156,9 @@ def test_no_objects_are_made_of_the_others(tmp_path: Path, monkeypatch: pytest.M
     assert len(made) <= len(found)
 
 
-def test_changes_of_wanted_transactions_are_decoded_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changes_of_wanted_transactions_are_decoded_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from applier.binlog.columnar import plain
 
     path, decoded = log_of(tmp_path), list[int]()
@@ -146,7 +178,11 @@ def test_changes_of_wanted_transactions_are_decoded_only(tmp_path: Path, monkeyp
 
     everything = list(read(EVERYTHING))
     assert len(decoded) == 200
-    for options in ({"from_time": "@1700000010"}, {"from_time": "@1700000010", "to_time": "@1700000011"}, {"gtids": f"{UUID_TEXT}:20-40"}):
+    for options in (
+        {"from_time": "@1700000010"},
+        {"from_time": "@1700000010", "to_time": "@1700000011"},
+        {"gtids": f"{UUID_TEXT}:20-40"},
+    ):
         decoded.clear()
         found = list(read(wanted_of(options)))
         assert found == matching(everything, options) != []
@@ -156,13 +192,21 @@ def test_changes_of_wanted_transactions_are_decoded_only(tmp_path: Path, monkeyp
 def test_changes_of_a_log_without_commit_times(tmp_path: Path) -> None:
     """The second of the event counts, as in the column."""
     found = ((path, rows_of(str(path))) for capture in captures() for path in logs(capture))
-    path, rows = next((path, rows) for path, rows in found if {row["commit_time"] % 1 for row in rows} == {0.0} and rows[-1]["table"])
+    path, rows = next(
+        (path, rows)
+        for path, rows in found
+        if {row["commit_time"] % 1 for row in rows} == {0.0} and rows[-1]["table"]
+    )
     row = rows[-1]
     table = f"{row['database']}.{row['table']}"
     columns = column_schema([str(path)], table)
 
     def read(wanted: Wanted) -> list[dict[str, Any]]:
-        return [row for batch in changes(FileRange(str(path)), table, columns, wanted) for row in batch.to_pylist()]
+        return [
+            row
+            for batch in changes(FileRange(str(path)), table, columns, wanted)
+            for row in batch.to_pylist()
+        ]
 
     everything = read(EVERYTHING)
     for place in (0, len(everything) // 2, -1):

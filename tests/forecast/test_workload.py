@@ -1,4 +1,5 @@
-"""What a log asks of a replica: counted per table, per transaction, and held against logs of real servers."""
+"""What a log asks of a replica: counted per table, per transaction, and held against logs of real
+servers."""
 
 from __future__ import annotations
 
@@ -20,7 +21,20 @@ from applier.forecast.workload.loads import LoadReader, Schema
 from applier.forecast.workload.transaction_load import TransactionLoad
 from lookup.table import Column, Key, KeyPart, TableDefinition
 from lookup.versions import RULES
-from tests.binlog.build import UUID_TEXT, gtid, int_image, log, mariadb_gtid, packed, payload, query, rows, table_map, write, xid
+from tests.binlog.build import (
+    UUID_TEXT,
+    gtid,
+    int_image,
+    log,
+    mariadb_gtid,
+    packed,
+    payload,
+    query,
+    rows,
+    table_map,
+    write,
+    xid,
+)
 from tests.captures_support import captures, logs
 from tests.forecast.workload import Workload, profile, summed
 
@@ -38,21 +52,40 @@ def pairs(*values: tuple[int, int]) -> bytes:
     return b"".join(b"\0" + struct.pack("<ii", *value) for value in values)
 
 
-def loads(folder: Path, *events: tuple[int, bytes], version: str = "8.0.36", schema: Schema | None = None) -> list[TransactionLoad]:
+def loads(
+    folder: Path, *events: tuple[int, bytes], version: str = "8.0.36", schema: Schema | None = None
+) -> list[TransactionLoad]:
     return list(LoadReader([write(folder, log(*events, version=version))], schema=schema))
 
 
 def test_a_transaction_says_what_it_changes(tmp_path: Path) -> None:
     first, second = loads(
         tmp_path,
-        gtid(7, last=3, sequence=5), BEGIN, table_map(), rows(WRITE, images(1, 2, 3), flags=0), rows(WRITE, images(4)),
+        gtid(7, last=3, sequence=5), BEGIN, table_map(), rows(WRITE, images(1, 2, 3), flags=0),
+        rows(WRITE, images(4)),
         table_map(2, table=b"u"), rows(DELETE, images(9), 2), xid(),
         gtid(8, last=5, sequence=6), DDL,
     )  # fmt: skip
     assert (first.gtid, first.last_committed, first.sequence_number) == (f"{UUID_TEXT}:7", 3, 5)
-    assert (first.rows, first.rows_events, first.tables, first.complete) == (5, 3, ("d.t", "d.u"), True)
+    assert (first.rows, first.rows_events, first.tables, first.complete) == (
+        5,
+        3,
+        ("d.t", "d.u"),
+        True,
+    )
     parts = first.applied.values()
-    assert [(one.target.table, one.target.kind, one.events, one.rows, one.row_bytes, one.statements, one.sizes) for one in parts] == [
+    assert [
+        (
+            one.target.table,
+            one.target.kind,
+            one.events,
+            one.rows,
+            one.row_bytes,
+            one.statements,
+            one.sizes,
+        )
+        for one in parts
+    ] == [
         ("d.t", "write", 2, 4, 20, 1, {(3, 0): 1, (1, 0): 1}),
         ("d.u", "delete", 1, 1, 5, 1, {(1, 0): 1}),
     ]
@@ -79,9 +112,17 @@ def test_every_size_and_kind_is_in_the_sum(tmp_path: Path) -> None:
     assert (found.transactions, found.events, found.rows, found.statements) == (4, 3, 5, 1)
     updates, deletes = found.tables["d.t", "update"], found.tables["d.t", "delete"]
     assert (updates.transactions, updates.events, updates.rows, updates.row_bytes) == (2, 2, 4, 72)
-    assert updates.rows_per_event.as_dict() == {"min": 1, "median": 1, "p95": 3, "max": 3, "mean": 2.0}
+    assert updates.rows_per_event.as_dict() == {
+        "min": 1,
+        "median": 1,
+        "p95": 3,
+        "max": 3,
+        "mean": 2.0,
+    }
     assert (deletes.rows, deletes.bytes_per_row, deletes.images) == (1, 9.0, {((0, 1), ()): 1})
-    assert [named.position for named in found.worst_by_rows.list()] == sorted(named.position for named in found.worst_by_rows.list())
+    assert [named.position for named in found.worst_by_rows.list()] == sorted(
+        named.position for named in found.worst_by_rows.list()
+    )
     assert [named.rows for named in found.worst_by_rows.list()] == [3, 1, 1]
     assert found.table("d.t") == [updates, deletes]
     assert json.loads(json.dumps(found.as_dict()))["transactions"] == 4
@@ -96,7 +137,8 @@ def key_schema(*, unique: bool = False, version: str = "9.7") -> Schema:
 def test_distinct_values_of_the_key_that_a_replica_would_use(tmp_path: Path) -> None:
     events = [
         gtid(1), BEGIN, table_map(types=PAIR),
-        rows(DELETE, pairs((1, 1), (1, 2), (2, 1), (1, 3)), width=2, flags=0), rows(DELETE, pairs((5, 1)), width=2), xid(),
+        rows(DELETE, pairs((1, 1), (1, 2), (2, 1), (1, 3)), width=2, flags=0),
+        rows(DELETE, pairs((5, 1)), width=2), xid(),
     ]  # fmt: skip
     path = write(tmp_path, log(*events))
     plain = profile([path], schema=key_schema()).tables["d.t", "delete"]
@@ -108,19 +150,25 @@ def test_distinct_values_of_the_key_that_a_replica_would_use(tmp_path: Path) -> 
 
 
 def test_a_table_that_the_schema_lacks_is_said(tmp_path: Path) -> None:
-    path = write(tmp_path, log(gtid(1), BEGIN, table_map(table=b"x"), rows(DELETE, images(1)), xid()))
+    path = write(
+        tmp_path, log(gtid(1), BEGIN, table_map(table=b"x"), rows(DELETE, images(1)), xid())
+    )
     found = profile([path], schema=key_schema())
     assert found.notes == {"d.x is not in the schema: nothing is known of its keys": 1}
     assert found.rows == 1
 
 
 def test_a_transaction_without_an_end_is_left_out_and_named(tmp_path: Path) -> None:
-    path = write(tmp_path, log(gtid(1), DDL, gtid(2), BEGIN, table_map(), rows(DELETE, images(1, 2))))
+    path = write(
+        tmp_path, log(gtid(1), DDL, gtid(2), BEGIN, table_map(), rows(DELETE, images(1, 2)))
+    )
     found = profile([path])
     assert (found.transactions, found.rows) == (1, 0)
     assert found.incomplete is not None and found.incomplete.rows == 2
     place = f"binlog.000001:{found.incomplete.position}"
-    assert list(found.notes) == [f"the transaction that starts at {place} is not complete; it is left out"]
+    assert list(found.notes) == [
+        f"the transaction that starts at {place} is not complete; it is left out"
+    ]
 
 
 def test_an_empty_log(tmp_path: Path) -> None:
@@ -138,7 +186,14 @@ def test_a_clock_that_went_backwards_is_counted() -> None:
 
 def test_logs_without_begin_and_gtid(tmp_path: Path) -> None:
     """MariaDB's GTID stands for BEGIN; a log that was cut off in front has rows right away."""
-    (maria,) = loads(tmp_path, mariadb_gtid(1), table_map(), rows(25, images(1, 2)), xid(), version="10.11.6-MariaDB")
+    (maria,) = loads(
+        tmp_path,
+        mariadb_gtid(1),
+        table_map(),
+        rows(25, images(1, 2)),
+        xid(),
+        version="10.11.6-MariaDB",
+    )
     assert (maria.rows, maria.gtid) == (2, "0-1-1")
     (cut,) = loads(tmp_path, table_map(), rows(WRITE, images(1)), xid())
     assert (cut.rows, cut.gtid, cut.complete) == (1, None, True)
@@ -162,7 +217,13 @@ def test_rows_for_no_table_map(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("types", [b"\x03", b"\x0f"], ids=["fixed", "varying"])
 def test_images_that_do_not_fit(tmp_path: Path, types: bytes) -> None:
-    events = (gtid(1), BEGIN, table_map(types=types, metadata=b"\x10\0" if types == b"\x0f" else b""), rows(DELETE, b"\0\x05ab"), xid())
+    events = (
+        gtid(1),
+        BEGIN,
+        table_map(types=types, metadata=b"\x10\0" if types == b"\x0f" else b""),
+        rows(DELETE, b"\0\x05ab"),
+        xid(),
+    )
     with pytest.raises(InputError, match="past the end"):
         loads(tmp_path, *events)
 
@@ -171,24 +232,40 @@ def test_partial_updates_are_counted(tmp_path: Path) -> None:
     """In front of the after image stands which JSON columns hold changes."""
     before = b"\0" + struct.pack("<I", 2) + b"{}"
     after = packed(1) + b"\1" + b"\0" + struct.pack("<I", 3) + b"abc"
-    (load,) = loads(tmp_path, gtid(1), BEGIN, table_map(types=b"\xf5", metadata=b"\4"), rows(39, (before + after) * 2), xid())
+    (load,) = loads(
+        tmp_path,
+        gtid(1),
+        BEGIN,
+        table_map(types=b"\xf5", metadata=b"\4"),
+        rows(39, (before + after) * 2),
+        xid(),
+    )
     assert load.rows == 2
 
 
 def test_a_bit_stands_for_every_json_column_of_the_table(tmp_path: Path) -> None:
-    """Also for those that the after image leaves out (`start_partial_bits_reader`, sql/rpl_record.cc 8.0)."""
+    """Also for those that the after image leaves out (`start_partial_bits_reader`,
+    sql/rpl_record.cc 8.0)."""
     before = b"\0\0" + (struct.pack("<I", 2) + b"{}") * 9
     after = packed(1) + b"\1\0" + b"\0" + struct.pack("<I", 3) + b"abc"
     kind, whole = rows(39, (before + after) * 2, width=9)
     bitmap = b"\xff\x01"
     minimal = kind, whole.replace(bitmap + bitmap, bitmap + b"\1\0", 1)
-    (load,) = loads(tmp_path, gtid(1), BEGIN, table_map(types=b"\xf5" * 9, metadata=b"\4" * 9), minimal, xid())
+    (load,) = loads(
+        tmp_path, gtid(1), BEGIN, table_map(types=b"\xf5" * 9, metadata=b"\4" * 9), minimal, xid()
+    )
     assert load.rows == 2
 
 
 def test_unknown_options_of_a_partial_update(tmp_path: Path) -> None:
     before = b"\0" + struct.pack("<I", 2) + b"{}"
-    events = (gtid(1), BEGIN, table_map(types=b"\xf5", metadata=b"\4"), rows(39, before + packed(2) + before), xid())
+    events = (
+        gtid(1),
+        BEGIN,
+        table_map(types=b"\xf5", metadata=b"\4"),
+        rows(39, before + packed(2) + before),
+        xid(),
+    )
     with pytest.raises(InputError, match="unknown options"):
         loads(tmp_path, *events)
 
@@ -197,7 +274,13 @@ def test_parts_merge_into_the_whole(tmp_path: Path) -> None:
     events = [
         part
         for number in range(1, 9)
-        for part in (gtid(number, sequence=number), BEGIN, table_map(), rows(DELETE, images(*range(number))), xid())
+        for part in (
+            gtid(number, sequence=number),
+            BEGIN,
+            table_map(),
+            rows(DELETE, images(*range(number))),
+            xid(),
+        )
     ]
     path = write(tmp_path, log(*events))
     whole = profile([path])
@@ -210,7 +293,8 @@ def test_parts_merge_into_the_whole(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("capture", captures(), ids=lambda path: path.name)
 def test_logs_of_real_servers(capture: Path) -> None:
-    """Rows as the decoder of values has them, transactions as the tracker has them; nothing is lost between them."""
+    """Rows as the decoder of values has them, transactions as the tracker has them; nothing is lost
+    between them."""
     files = logs(capture)
     if not files:
         pytest.skip("no binary log of its own")
@@ -232,7 +316,12 @@ def decoded_rows(files: list[Path]) -> tuple[Counter[tuple[str, str]], Counter[t
         if event.type == EventType.FORMAT_DESCRIPTION:
             maps.clear()
         elif event.type == EventType.TABLE_MAP:
-            table = parse_table_map(event.buffer, event.body, event.end, reader.format.post_header_length(EventType.TABLE_MAP))
+            table = parse_table_map(
+                event.buffer,
+                event.body,
+                event.end,
+                reader.format.post_header_length(EventType.TABLE_MAP),
+            )
             maps[table.table_id] = table
         elif event.type in ROWS_TYPES:
             head = RowsHeads(reader.format).of(event)

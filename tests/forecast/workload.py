@@ -1,8 +1,10 @@
-"""The workload of a log: per table and kind of change how many events, rows and bytes, how large, and the worst transactions.
+"""The workload of a log: per table and kind of change how many events, rows and bytes, how large,
+and the worst transactions.
 
-A workload is a sum: those of several files, or of parts of one that were cut at transactions, merge into the workload of the
-whole. Its size depends on how many tables there are, not on how long the log is. (`merge` takes parts in the log's order only
-for the sake of the clock: a commit earlier than the one before it is counted.)
+A workload is a sum: those of several files, or of parts of one that were cut at transactions, merge
+into the workload of the whole. Its size depends on how many tables there are, not on how long the
+log is. (`merge` takes parts in the log's order only for the sake of the clock: a commit earlier
+than the one before it is counted.)
 """
 
 from __future__ import annotations
@@ -27,8 +29,9 @@ MAX_IMAGES = 100
 class TableLoad:
     """What a log does to one table in one way. Bytes are those of row images, uncompressed.
 
-    `transactions` that touch it so; `statements` that ended on it. `distinct_values` are summed over the events that `key` was
-    counted for (`counted_rows` rows); None where no key was. `images`: (columns of the before, of the after image) -> events.
+    `transactions` that touch it so; `statements` that ended on it. `distinct_values` are summed
+    over the events that `key` was counted for (`counted_rows` rows); None where no key was.
+    `images`: (columns of the before, of the after image) -> events.
     """
 
     table: str
@@ -115,7 +118,8 @@ class TableLoad:
         }
 
     def _count_values(self, key: str, values: int, rows: int) -> None:
-        """The key may change in the middle of a log (another image): the last one gives its name."""
+        """The key may change in the middle of a log (another image): the last one gives its
+        name."""
         self.key = key
         self.distinct_values = (self.distinct_values or 0) + values
         self.counted_rows += rows
@@ -144,7 +148,15 @@ class NamedTransaction:
     def of(cls, load: TransactionLoad) -> NamedTransaction:
         """What names a transaction."""
         return cls(
-            load.file, load.position, load.end, load.gtid, load.rows, load.rows_events, load.log_bytes, load.commit_time, load.tables
+            load.file,
+            load.position,
+            load.end,
+            load.gtid,
+            load.rows,
+            load.rows_events,
+            load.log_bytes,
+            load.commit_time,
+            load.tables,
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -188,7 +200,9 @@ class Worst:
         return [named for _, _, named in sorted(self._heap, key=lambda item: (-item[0], -item[1]))]
 
     def _takes(self, size: int) -> bool:
-        return size > 0 and self.most > 0 and (len(self._heap) < self.most or size > self._heap[0][0])
+        return (
+            size > 0 and self.most > 0 and (len(self._heap) < self.most or size > self._heap[0][0])
+        )
 
     def _push(self, size: int, named: NamedTransaction) -> None:
         item = (size, -self._seen, named)
@@ -201,8 +215,9 @@ class Worst:
 class Workload:
     """The sum of transactions. Times are in seconds since 1970, 0 where there is no transaction.
 
-    `steps_back` counts commits earlier than the one before them, `longest_step_back_seconds` is the longest such step: the
-    source's clock was set, or transactions took their commit time before they waited for each other.
+    `steps_back` counts commits earlier than the one before them, `longest_step_back_seconds` is the
+    longest such step: the source's clock was set, or transactions took their commit time before
+    they waited for each other.
     """
 
     def __init__(self, worst: int = WORST) -> None:
@@ -277,7 +292,9 @@ class Workload:
             self._tick(other.first_commit)
             self.last_commit = other.last_commit
         self.steps_back += other.steps_back
-        self.longest_step_back_seconds = max(self.longest_step_back_seconds, other.longest_step_back_seconds)
+        self.longest_step_back_seconds = max(
+            self.longest_step_back_seconds, other.longest_step_back_seconds
+        )
         self.incomplete = other.incomplete or self.incomplete
         for load in other.tables.values():
             self._table(load.table, load.kind, load.columns).merge(load)
@@ -327,7 +344,9 @@ class Workload:
             self.first_commit = commit_time
         elif commit_time < self.last_commit:
             self.steps_back += 1
-            self.longest_step_back_seconds = max(self.longest_step_back_seconds, self.last_commit - commit_time)
+            self.longest_step_back_seconds = max(
+                self.longest_step_back_seconds, self.last_commit - commit_time
+            )
         self.last_commit = commit_time
 
     def _table(self, table: str, kind: str, columns: int) -> TableLoad:
@@ -354,12 +373,17 @@ def profile(
     start_position: int | None = None,
     stop_position: int | None = None,
 ) -> Workload:
-    """The workload of binlog files, read once from end to end. Raises InputError for a log that cannot be read.
+    """The workload of binlog files, read once from end to end. Raises InputError for a log that
+    cannot be read.
 
     A log without a transaction gives a workload of nothing, and a note that says so.
     """
     reader = LoadReader(
-        paths, schema=schema, verify_checksum=verify_checksum, start_position=start_position, stop_position=stop_position
+        paths,
+        schema=schema,
+        verify_checksum=verify_checksum,
+        start_position=start_position,
+        stop_position=stop_position,
     )
     workload = summed(reader, worst)
     workload.server_version = reader.server_version
@@ -368,5 +392,12 @@ def profile(
         workload.add_notes({"the log holds no complete transaction": 1})
     if workload.incomplete is not None:
         named = workload.incomplete
-        workload.add_notes({f"the transaction that starts at {named.file}:{named.position} is not complete; it is left out": 1})
+        workload.add_notes(
+            {
+                (
+                    f"the transaction that starts at {named.file}:{named.position} is not "
+                    "complete; it is left out"
+                ): 1
+            }
+        )
     return workload

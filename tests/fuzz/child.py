@@ -1,7 +1,8 @@
-"""One target over its corpus and so many mutations of it, in a process of its own: python -m tests.fuzz.child TARGET COUNT SEED FILE
+"""One target over its corpus and so many mutations of it, in a process of its own: python -m
+tests.fuzz.child TARGET COUNT SEED FILE
 
-FILE always holds the input under way, so that whoever started this can name it when the process dies. Memory and the time that one input
-may take are bounded.
+FILE always holds the input under way, so that whoever started this can name it when the process
+dies. Memory and the time that one input may take are bounded.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Memory that ends at a page nobody may touch: a compiled kernel that reads one byte too far dies at once instead of finding zeros."""
+"""Memory that ends at a page nobody may touch: a compiled kernel that reads one byte too far dies
+at once instead of finding zeros."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def guarded(size: int) -> np.ndarray[Any, Any]:
-    """`size` bytes of memory whose last byte is the last one before a page without any access. Lives as long as the array."""
+    """`size` bytes of memory whose last byte is the last one before a page without any access.
+    Lives as long as the array."""
     pages = -(-size // PAGE)
     region = mmap.mmap(-1, (pages + 1) * PAGE)
     whole = np.frombuffer(region, np.uint8)
@@ -56,7 +58,8 @@ class _Numpy:
 
 @contextmanager
 def kernels_on_guarded_memory() -> Iterator[None]:
-    """Logs, decompressed content and output buffers of the columnar reader all end at a guard page."""
+    """Logs, decompressed content and output buffers of the columnar reader all end at a guard
+    page."""
     from applier.binlog.columnar import fast, registry, scanner
     from applier.binlog.reader import open_log
 

@@ -1,4 +1,5 @@
-"""Deterministic damage to inputs of a corpus, for runs that need no coverage: the same seed gives the same inputs on every machine."""
+"""Deterministic damage to inputs of a corpus, for runs that need no coverage: the same seed gives
+the same inputs on every machine."""
 
 from __future__ import annotations
 
@@ -7,7 +8,23 @@ import struct
 from collections.abc import Callable, Iterator, Sequence
 
 Mutation = Callable[[bytearray, int, random.Random, Sequence[bytes]], None]
-NUMBERS = (0, 1, 18, 19, 0x7F, 0x80, 0xFB, 0xFC, 0xFE, 0xFF, 1 << 16, 0x7FFFFFFF, 0xFFFFFFFF, 1 << 63, (1 << 64) - 1)
+NUMBERS = (
+    0,
+    1,
+    18,
+    19,
+    0x7F,
+    0x80,
+    0xFB,
+    0xFC,
+    0xFE,
+    0xFF,
+    1 << 16,
+    0x7FFFFFFF,
+    0xFFFFFFFF,
+    1 << 63,
+    (1 << 64) - 1,
+)
 
 
 def _flip(content: bytearray, at: int, chance: random.Random, _others: Sequence[bytes]) -> None:
@@ -15,7 +32,9 @@ def _flip(content: bytearray, at: int, chance: random.Random, _others: Sequence[
 
 
 def _byte(content: bytearray, at: int, chance: random.Random, _others: Sequence[bytes]) -> None:
-    content[at] = chance.choice((0, 1, 0x7F, 0x80, 0xFB, 0xFC, 0xFD, 0xFE, 0xFF, chance.randrange(256)))
+    content[at] = chance.choice(
+        (0, 1, 0x7F, 0x80, 0xFB, 0xFC, 0xFD, 0xFE, 0xFF, chance.randrange(256))
+    )
 
 
 def _number(content: bytearray, at: int, chance: random.Random, _others: Sequence[bytes]) -> None:
@@ -38,7 +57,9 @@ def _cross(content: bytearray, at: int, chance: random.Random, others: Sequence[
     content[at:at] = other[start : start + chance.randrange(1, 60)]
 
 
-def _truncate(content: bytearray, at: int, _chance: random.Random, _others: Sequence[bytes]) -> None:
+def _truncate(
+    content: bytearray, at: int, _chance: random.Random, _others: Sequence[bytes]
+) -> None:
     del content[at:]
 
 

@@ -1,8 +1,10 @@
-"""Looks for inputs that break a target, guided by coverage: python tests/fuzz/run.py TARGET [--runs N] [--corpus DIR] [FILE...]
+"""Looks for inputs that break a target, guided by coverage: python tests/fuzz/run.py TARGET [--runs
+N] [--corpus DIR] [FILE...]
 
-Needs atheris (pip install atheris), which knows which branches an input takes. With FILE only these inputs are run, and what they raise is
-shown. New inputs that reach something go to --corpus (default: a folder that is thrown away); an input that breaks stays in this folder's
-crash-* file. What is worth keeping goes to tests/fuzz/corpus/TARGET, and what was mended into a test of its own.
+Needs atheris (pip install atheris), which knows which branches an input takes. With FILE only these
+inputs are run, and what they raise is shown. New inputs that reach something go to --corpus
+(default: a folder that is thrown away); an input that breaks stays in this folder's crash-* file.
+What is worth keeping goes to tests/fuzz/corpus/TARGET, and what was mended into a test of its own.
 """
 
 from __future__ import annotations
@@ -44,8 +46,17 @@ def _search(arguments: argparse.Namespace) -> None:
     for number, seed in enumerate(SEEDS[arguments.target]()):
         (folder / f"seed-{number:03}").write_bytes(seed)
     known = CORPUS / arguments.target
-    limits = ["-timeout=20", "-rss_limit_mb=2000", f"-runs={arguments.runs}", f"-max_total_time={arguments.seconds}", "-max_len=4096"]
-    atheris.Setup([sys.argv[0], *limits, str(folder), *([str(known)] if known.is_dir() else [])], TARGETS[arguments.target])
+    limits = [
+        "-timeout=20",
+        "-rss_limit_mb=2000",
+        f"-runs={arguments.runs}",
+        f"-max_total_time={arguments.seconds}",
+        "-max_len=4096",
+    ]
+    atheris.Setup(
+        [sys.argv[0], *limits, str(folder), *([str(known)] if known.is_dir() else [])],
+        TARGETS[arguments.target],
+    )
     atheris.Fuzz()
 
 

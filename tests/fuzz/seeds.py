@@ -1,4 +1,5 @@
-"""The first inputs of each target: our own made logs, beginnings of captures, documents, sets, files and statements."""
+"""The first inputs of each target: our own made logs, beginnings of captures, documents, sets,
+files and statements."""
 
 from __future__ import annotations
 
@@ -37,7 +38,11 @@ def whole_logs() -> Iterator[bytes]:
 def scripts() -> Iterator[bytes]:
     """The events of the logs one by one, without their frame, and some of a log together."""
     seen = set()
-    for content in [mysql_log(False), mariadb_log(False), *(logs(capture)[0].read_bytes() for capture in captures())]:
+    for content in [
+        mysql_log(False),
+        mariadb_log(False),
+        *(logs(capture)[0].read_bytes() for capture in captures()),
+    ]:
         version = 1 if b"MariaDB" in content[:80] else 0
         trailer = 4 if content[4:].startswith(b"") and _has_checksum(content) else 0
         together = []
@@ -63,13 +68,27 @@ def row_scripts() -> Iterator[bytes]:
     """A table map and a rows event of every type alone, and of many types together."""
     chance = random.Random(1)
     for kind in (30, 31, 32, 39):
-        for specs in [[spec] for spec in SPECS] if kind == 30 else [SPECS[:20], SPECS[20:], chance.sample(SPECS, 6)]:
-            body = build.table_map(types=bytes(spec.type_code for spec in specs), metadata=b"".join(spec.metadata for spec in specs))[1][8:]
-            image = bytes((len(specs) + 7) // 8) + b"".join(_value(spec.type_code, spec.metadata) for spec in specs)
+        for specs in (
+            [[spec] for spec in SPECS]
+            if kind == 30
+            else [SPECS[:20], SPECS[20:], chance.sample(SPECS, 6)]
+        ):
+            body = build.table_map(
+                types=bytes(spec.type_code for spec in specs),
+                metadata=b"".join(spec.metadata for spec in specs),
+            )[1][8:]
+            image = bytes((len(specs) + 7) // 8) + b"".join(
+                _value(spec.type_code, spec.metadata) for spec in specs
+            )
             bitmap = ((1 << len(specs)) - 1).to_bytes((len(specs) + 7) // 8, "little")
             both = kind in (31, 39)
             options = b"\0" if kind == 39 else b""
-            rows = bytes([len(specs)]) + bitmap * (1 + both) + image + (options + image if both else b"")
+            rows = (
+                bytes([len(specs)])
+                + bitmap * (1 + both)
+                + image
+                + (options + image if both else b"")
+            )
             yield image_script(kind, body, rows)
 
 
@@ -77,9 +96,16 @@ def _value(type_code: int, metadata: bytes) -> bytes:
     """Any value: of a type with a length before it one byte long, else as many as its type has."""
     from applier.binlog import wire
 
-    both = int.from_bytes(metadata, "little" if type_code in wire.LITTLE_ENDIAN_METADATA or len(metadata) == 1 else "big")
+    both = int.from_bytes(
+        metadata,
+        "little" if type_code in wire.LITTLE_ENDIAN_METADATA or len(metadata) == 1 else "big",
+    )
     form = wire.wire_of(type_code, both, unsigned=False)
-    return (1).to_bytes(form.size, "little") + b"1" if form.kind == "prefixed" else b"\x80".ljust(form.size, b"\1")
+    return (
+        (1).to_bytes(form.size, "little") + b"1"
+        if form.kind == "prefixed"
+        else b"\x80".ljust(form.size, b"\1")
+    )
 
 
 def replay_scripts() -> Iterator[bytes]:
@@ -87,19 +113,33 @@ def replay_scripts() -> Iterator[bytes]:
     images = {
         30: b"\0" + struct.pack("<iB3si", 7, 3, b"abc", 8),
         32: b"\0" + struct.pack("<iB3si", 1, 3, b"one", 10),
-        31: b"\0" + struct.pack("<iB3si", 1, 3, b"one", 10) + b"\x04" + struct.pack("<iB3s", 1, 3, b"eins"),
+        31: b"\0"
+        + struct.pack("<iB3si", 1, 3, b"one", 10)
+        + b"\x04"
+        + struct.pack("<iB3s", 1, 3, b"eins"),
     }
     for kind, image in images.items():
-        yield script(build.gtid(1), build.query(b"BEGIN"), body, build.rows(kind, image, width=3), build.xid())
+        yield script(
+            build.gtid(1),
+            build.query(b"BEGIN"),
+            body,
+            build.rows(kind, image, width=3),
+            build.xid(),
+        )
     for statement in STATEMENTS:
-        yield script(build.gtid(1), build.query(b"BEGIN"), build.query(statement.encode()), build.xid())
+        yield script(
+            build.gtid(1), build.query(b"BEGIN"), build.query(statement.encode()), build.xid()
+        )
     for statement in DDL:
         yield script(build.gtid(1), build.query(statement.encode()))
 
 
 STATEMENTS = (
     "INSERT INTO k VALUES (9, CONCAT('a', NOW()), 1 + 2 * 3)",
-    "UPDATE k SET v = UPPER(v), u = IFNULL(u, 0) + 1 WHERE i BETWEEN 1 AND 2 OR v LIKE 't%' ORDER BY i LIMIT 1",
+    (
+        "UPDATE k SET v = UPPER(v), u = IFNULL(u, 0) + 1 WHERE i BETWEEN 1 AND 2 OR v LIKE 't%' "
+        "ORDER BY i LIMIT 1"
+    ),
     "DELETE FROM k WHERE i IN (1, 2) AND NOT u <=> NULL",
     "REPLACE INTO k (i, v) VALUES (1, 0x41), (2, _utf8mb4'x')",
     "INSERT INTO k SELECT i + 10, v, NULL FROM k WHERE i > 1",
@@ -110,7 +150,10 @@ STATEMENTS = (
 DDL = (
     "ALTER TABLE k ADD COLUMN n VARCHAR(9) NOT NULL DEFAULT 'x' FIRST, DROP KEY v, RENAME TO kk",
     "CREATE TABLE x LIKE k",
-    "CREATE TABLE x (a INT AS (b + 1) STORED, b INT, CHECK (a > b)) PARTITION BY HASH (b) PARTITIONS 4",
+    (
+        "CREATE TABLE x (a INT AS (b + 1) STORED, b INT, CHECK (a > b)) PARTITION BY HASH (b) "
+        "PARTITIONS 4"
+    ),
     "DROP TABLE IF EXISTS k, d.t",
     "TRUNCATE k",
     "RENAME TABLE k TO l, l TO m",
@@ -118,8 +161,10 @@ DDL = (
     "ALTER DATABASE d DEFAULT CHARACTER SET latin1",
 )
 DOCUMENTS = (
-    "null", "true", "[]", "{}", "-1", "70000", "18446744073709551615", "1.5e300", '"text \\u00e4 \\n"', "[1, [2, [3, {}]]]",
-    '{"a": 1, "b": {"c": [null, false, "x"]}, "long key": -9223372036854775808}', '{"a": [1, 2], "b": "x", "c": {"d": 4}}',
+    "null", "true", "[]", "{}", "-1", "70000", "18446744073709551615", "1.5e300",
+    '"text \\u00e4 \\n"', "[1, [2, [3, {}]]]",
+    '{"a": 1, "b": {"c": [null, false, "x"]}, "long key": -9223372036854775808}',
+    '{"a": [1, 2], "b": "x", "c": {"d": 4}}',
 )  # fmt: skip
 
 
@@ -128,19 +173,39 @@ def json_documents() -> Iterator[bytes]:
         yield json.encode(json.parse_text(text))
         yield text.encode()
     yield json.encode(
-        [json.OpaqueValue(246, b"\x04\x02\x81\x01"), json.OpaqueValue(12, bytes(8)), json.OpaqueValue(10, b"\0" * 7 + b"\x19")]
+        [
+            json.OpaqueValue(246, b"\x04\x02\x81\x01"),
+            json.OpaqueValue(12, bytes(8)),
+            json.OpaqueValue(10, b"\0" * 7 + b"\x19"),
+        ]
     )
     yield json.encode([0] * 70)
     document = json.encode(json.parse_text(DOCUMENTS[-1]))
-    for operation, path, value in ((0, "$.b", "7"), (1, "$.a[1]", '"n"'), (1, '$."n"', "[]"), (2, "$.c.d", ""), (2, "$.a[last]", "")):
+    for operation, path, value in (
+        (0, "$.b", "7"),
+        (1, "$.a[1]", '"n"'),
+        (1, '$."n"', "[]"),
+        (2, "$.c.d", ""),
+        (2, "$.a[last]", ""),
+    ):
         new = json.encode(json.parse_text(value)) if value else b""
-        change = bytes([operation, len(path)]) + path.encode() + (bytes([len(new)]) + new if value else b"")
+        change = (
+            bytes([operation, len(path)])
+            + path.encode()
+            + (bytes([len(new)]) + new if value else b"")
+        )
         yield change.ljust(len(document)) if len(change) < len(document) else change + document
         yield change + document[: len(change)]
 
 
 def gtid_sets() -> Iterator[bytes]:
-    texts = (f"{UUID}:1", f"{UUID}:1-5:7-9:100", f"{UUID}:tag_1:1-3:5,{UUID[:-1]}0:4-9223372036854775806", "0-1-5", "0-1-5,1-2-7")
+    texts = (
+        f"{UUID}:1",
+        f"{UUID}:1-5:7-9:100",
+        f"{UUID}:tag_1:1-3:5,{UUID[:-1]}0:4-9223372036854775806",
+        "0-1-5",
+        "0-1-5,1-2-7",
+    )
     for text in texts:
         yield text.encode()
         yield f"{text}/{UUID}:2-8".encode()
@@ -151,7 +216,17 @@ def gtid_sets() -> Iterator[bytes]:
 def info_files() -> Iterator[bytes]:
     relay = RelayLogInfo("./relay-bin.000002", 4, "binlog.000001", 1234)
     source = SourceInfo("binlog.000001", 1234, "host", "user", ignored_server_ids=(1, 2))
-    worker = WorkerInfo(1, "./relay-bin.000002", 4, "binlog.000001", 1234, "./relay-bin.000001", 4, "binlog.000001", 154)
+    worker = WorkerInfo(
+        1,
+        "./relay-bin.000002",
+        4,
+        "binlog.000001",
+        1234,
+        "./relay-bin.000001",
+        4,
+        "binlog.000001",
+        154,
+    )
     for version in INFO_VERSIONS:
         for number, record in enumerate((relay, source, worker)):
             if version in type(record).fields.files_in:

@@ -1,4 +1,5 @@
-"""Fuzz targets: each takes any bytes and may raise nothing but the errors that are documented for what it calls.
+"""Fuzz targets: each takes any bytes and may raise nothing but the errors that are documented for
+what it calls.
 
     events    a log, or events without their frame, through every reader of the Python side
     columns   the same into Arrow, by Python and by the compiled kernels, which must agree
@@ -9,8 +10,9 @@
     info      relay-log.info, master.info and worker files of every version
     schema    SQL as load_schema reads it
 
-A target asserts what holds of whatever could be read: what is written again reads the same, two decoders agree. `SEEDS` makes the first
-inputs of a target; `corpus/<target>` has what grew out of them.
+A target asserts what holds of whatever could be read: what is written again reads the same, two
+decoders agree. `SEEDS` makes the first inputs of a target; `corpus/<target>` has what grew out of
+them.
 """
 
 from __future__ import annotations
@@ -55,7 +57,8 @@ def _file(content: bytes) -> Path:
 
 
 def framed(data: bytes) -> bytes:
-    """A log as it stands; other bytes as a list of events, each a type, two bytes of length, and its body.
+    """A log as it stands; other bytes as a list of events, each a type, two bytes of length, and
+    its body.
 
     So a change to a body keeps the frame whole, and what reads bodies is reached.
     """
@@ -72,7 +75,9 @@ def framed(data: bytes) -> bytes:
 
 def script(*events: tuple[int, bytes], version: int = 0) -> bytes:
     """The bytes that `framed` makes these events of."""
-    return bytes([version]) + b"".join(bytes([kind]) + struct.pack("<H", len(body)) + body for kind, body in events)
+    return bytes([version]) + b"".join(
+        bytes([kind]) + struct.pack("<H", len(body)) + body for kind, body in events
+    )
 
 
 def events(data: bytes) -> None:
@@ -113,7 +118,8 @@ def images(data: bytes) -> None:
 
 
 def image_log(data: bytes) -> bytes:
-    """First byte: type of the rows event; two bytes: length of the table map's variable part; the rest is the rows event's."""
+    """First byte: type of the rows event; two bytes: length of the table map's variable part; the
+    rest is the rows event's."""
     head, rest = data[:3].ljust(3, b"\0"), data[3:]
     size = min(int.from_bytes(head[1:3], "little"), len(rest))
     kind = KINDS[head[0] & 7]
@@ -135,8 +141,10 @@ SCHEMA = """
 CREATE DATABASE d; USE d;
 CREATE TABLE t (i INT);
 CREATE TABLE k (i INT PRIMARY KEY, v VARCHAR(20), u INT UNIQUE, KEY (v(3)));
-CREATE TABLE w (ti TINYINT, si SMALLINT UNSIGNED, mi MEDIUMINT, b BIGINT, dc DECIMAL(12,4), f FLOAT, db DOUBLE, bt BIT(9), y YEAR,
-    d DATE, tm TIME(2), dt DATETIME(6), ts TIMESTAMP(3) NULL, c CHAR(10), vb VARBINARY(300), t TEXT, e ENUM('a','b'), s SET('x','y'),
+CREATE TABLE w (ti TINYINT, si SMALLINT UNSIGNED, mi MEDIUMINT, b BIGINT, dc DECIMAL(12,4), f FLOAT,
+    db DOUBLE, bt BIT(9), y YEAR,
+    d DATE, tm TIME(2), dt DATETIME(6), ts TIMESTAMP(3) NULL, c CHAR(10), vb VARBINARY(300), t TEXT,
+    e ENUM('a','b'), s SET('x','y'),
     j JSON, g GEOMETRY);
 INSERT INTO k VALUES (1, 'one', 10), (2, 'two', 20), (3, NULL, NULL);
 """
@@ -149,7 +157,10 @@ def _tables() -> applier.Tables:
 
 def replay(data: bytes) -> None:
     path = _file(framed(data))
-    options: dict[str, Any] = {"verify_checksum": False, "type_conversions": "ALL_LOSSY,ALL_NON_LOSSY"}
+    options: dict[str, Any] = {
+        "verify_checksum": False,
+        "type_conversions": "ALL_LOSSY,ALL_NON_LOSSY",
+    }
     if data and data[0] & 4:
         options["exec_mode"] = "idempotent"
     try:
@@ -184,7 +195,8 @@ def _binary_json(data: bytes) -> None:
         written = json.encode(document)
     except ValueRefused:
         return
-    assert json.to_text(json.decode(written)) == shown or "{" in shown  # whose keys are put in order
+    # whose keys are put in order
+    assert json.to_text(json.decode(written)) == shown or "{" in shown
     assert json.encode(json.decode(written)) == written
 
 
@@ -249,7 +261,8 @@ def info(data: bytes) -> None:
                 continue
             written = b""  # 5.5 writes no count: what it writes of a newer file is no file
             if not as_server and (version != "5.5" or found.count is None):
-                with contextlib.suppress(CheckpointError):  # a newer version's file may hold what this one cannot write
+                # a newer version's file may hold what this one cannot write
+                with contextlib.suppress(CheckpointError):
                     written = found.encode()
             if written:
                 assert parse(record, written, version).record == found.record

@@ -1,4 +1,5 @@
-"""Commands of binlag in processes of their own, with bounded memory and time, without starting an interpreter for each.
+"""Commands of binlag in processes of their own, with bounded memory and time, without starting an
+interpreter for each.
 
 A small server forks for every command; what the command takes is what its process grows by.
 """
@@ -20,14 +21,16 @@ ROOT = Path(__file__).parent.parent.parent
 SECONDS = 300
 """A command on input of a few bytes that takes longer hangs."""
 LIMIT = 3 << 30
-"""Bytes of address space that a command may add; malloc of claimed sizes shows here even if nobody touches them."""
+"""Bytes of address space that a command may add; malloc of claimed sizes shows here even if nobody
+touches them."""
 
 PR_SET_THP_DISABLE = 41  # linux/prctl.h
 
 
 @dataclass(frozen=True)
 class Done:
-    """How a command ended. `grown` in bytes: the peak of its resident memory beyond the server's. `said` is standard error."""
+    """How a command ended. `grown` in bytes: the peak of its resident memory beyond the server's.
+    `said` is standard error."""
 
     code: int
     said: str
@@ -40,7 +43,9 @@ class Runner:
 
     def __enter__(self) -> Runner:
         command = [sys.executable, "-m", "tests.hardening.runner"]
-        self._server = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._server = subprocess.Popen(
+            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -49,13 +54,16 @@ class Runner:
     def run(self, *arguments: str | Path, limit: int = LIMIT) -> Done:
         assert self._server.stdin is not None
         assert self._server.stdout is not None
-        self._server.stdin.write(json.dumps([[str(argument) for argument in arguments], limit]) + "\n")
+        self._server.stdin.write(
+            json.dumps([[str(argument) for argument in arguments], limit]) + "\n"
+        )
         self._server.stdin.flush()
         return Done(*json.loads(self._server.stdout.readline()))
 
 
 def without_huge_pages() -> None:
-    """The kernel gives and takes them as it sees fit, two megabytes at a time: what this process grows by would be chance."""
+    """The kernel gives and takes them as it sees fit, two megabytes at a time: what this process
+    grows by would be chance."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)
 
@@ -90,7 +98,16 @@ def _serve() -> None:
             for file in (said, out):
                 file.seek(0)
                 texts.append(file.read(1 << 20).decode("utf-8", "replace"))
-            print(json.dumps([os.waitstatus_to_exitcode(status), *texts, max(usage.ru_maxrss * 1024 - before, 0)]), flush=True)
+            print(
+                json.dumps(
+                    [
+                        os.waitstatus_to_exitcode(status),
+                        *texts,
+                        max(usage.ru_maxrss * 1024 - before, 0),
+                    ]
+                ),
+                flush=True,
+            )
 
 
 def _run(arguments: list[str], limit: int, out: int, said: int) -> None:

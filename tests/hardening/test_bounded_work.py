@@ -1,6 +1,8 @@
-"""Input that was made to be slow: each of these once took time in the square or the cube of its length, or never ended.
+"""Input that was made to be slow: each of these once took time in the square or the cube of its
+length, or never ended.
 
-Every case is large enough that more than a few steps a byte would run into the time limit by far, on any machine.
+Every case is large enough that more than a few steps a byte would run into the time limit by far,
+on any machine.
 """
 
 from __future__ import annotations
@@ -49,7 +51,11 @@ SQL: dict[str, str] = {
     "an INSERT of parentheses": "INSERT INTO t VALUES " + "(" * (SIZE // 4),
     "delimiters": "DELIMITER ;;\n" * (SIZE // 10),
     "a sum of many": "INSERT INTO t VALUES (1" + "+1" * 5_000 + ")",
-    "nested parentheses": "CREATE TABLE n (i INT DEFAULT (" + "(" * 5_000 + "1" + ")" * 5_000 + "))",
+    "nested parentheses": "CREATE TABLE n (i INT DEFAULT ("
+    + "(" * 5_000
+    + "1"
+    + ")" * 5_000
+    + "))",
     "nested calls": "INSERT INTO t VALUES (" + "ABS(" * 5_000 + "1" + ")" * 5_000 + ")",
     "a length of many digits": "CREATE TABLE n (i INT(" + "9" * 5_000 + "))",
     "a number of many digits": "INSERT INTO t VALUES (" + "9" * 5_000 + ")",
@@ -57,7 +63,8 @@ SQL: dict[str, str] = {
 }
 HEAD = "CREATE DATABASE d; USE d; CREATE TABLE t (i INT);"
 HARMLESS = {
-    "comments of no server that nobody closes", "carriage returns", "blank lines", "line comments", "delimiters", "nested parentheses",
+    "comments of no server that nobody closes", "carriage returns", "blank lines", "line comments",
+    "delimiters", "nested parentheses",
 }  # fmt: skip
 """Nothing in them is lost, and nothing wrong: a default is read when it is needed."""
 WRONG = [name for name in SQL if name not in HARMLESS and "odd number" not in name]
@@ -88,7 +95,10 @@ def test_statements_of_a_log(name: str, tmp_path: Path) -> None:
     statement = SQL[name].encode()
     content = log(gtid(1), query(b"BEGIN"), query(statement), xid())
     with time_limit():
-        result = applier.replay([write(tmp_path, content)], into=applier.load_schema("CREATE DATABASE d; USE d; CREATE TABLE t (i INT)"))
+        result = applier.replay(
+            [write(tmp_path, content)],
+            into=applier.load_schema("CREATE DATABASE d; USE d; CREATE TABLE t (i INT)"),
+        )
     assert result.error is not None
     assert result.error.position is not None
 
@@ -101,9 +111,11 @@ def test_nothing_behind_an_open_comment_is_left_out_silently() -> None:
 @pytest.mark.parametrize(
     ("value", "pattern", "holds"),
     [
-        ("abc", "abc", True), ("abc", "ABC", True), ("abc", "ab", False), ("abc", "a%", True), ("abc", "%c", True), ("abc", "%b%", True),
-        ("abc", "_b_", True), ("abc", "__", False), ("", "%", True), ("", "", True), ("a", "%%", True), ("a%c", "a\\%c", True),
-        ("abc", "a\\%c", False), ("a\nb", "a_b", True), ("aab", "%ab", True), ("abab", "ab%ab", True), ("aba", "ab%ba", False),
+        ("abc", "abc", True), ("abc", "ABC", True), ("abc", "ab", False), ("abc", "a%", True),
+        ("abc", "%c", True), ("abc", "%b%", True), ("abc", "_b_", True), ("abc", "__", False),
+        ("", "%", True), ("", "", True), ("a", "%%", True), ("a%c", "a\\%c", True),
+        ("abc", "a\\%c", False), ("a\nb", "a_b", True), ("aab", "%ab", True),
+        ("abab", "ab%ab", True), ("aba", "ab%ba", False),
         ("a" * 50_000, "%a" * 2_000 + "%b", False), ("a" * 5_000 + "b", "%a" * 2_000 + "%b", True),
     ],
 )  # fmt: skip
@@ -112,7 +124,15 @@ def test_like(value: str, pattern: str, holds: bool) -> None:
         assert like(value, pattern) is holds
 
 
-@pytest.mark.parametrize("path", ["$[last" + " " * SIZE, "$[1" + " " * SIZE, "$." + '"' + '\\"' * SIZE, "$[" + "9" * 5_000 + "]"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "$[last" + " " * SIZE,
+        "$[1" + " " * SIZE,
+        "$." + '"' + '\\"' * SIZE,
+        "$[" + "9" * 5_000 + "]",
+    ],
+)
 def test_json_paths(path: str) -> None:
     with time_limit(), pytest.raises(InputError):
         path_legs(path)

@@ -1,4 +1,5 @@
-"""Small files that claim to be huge: one line of error, exit code 2, and memory that follows what is there, not what is claimed."""
+"""Small files that claim to be huge: one line of error, exit code 2, and memory that follows what
+is there, not what is claimed."""
 
 from __future__ import annotations
 
@@ -56,7 +57,8 @@ def map_of(count: bytes, types: bytes, behind: bytes = b"") -> tuple[int, bytes]
 
 
 def zeros(size: int) -> bytes:
-    """A zstd frame of so many zero bytes behind the header of an event that has room for them: some 30,000 bytes a gigabyte."""
+    """A zstd frame of so many zero bytes behind the header of an event that has room for them: some
+    30,000 bytes a gigabyte."""
     compressor = zstandard.ZstdCompressor(level=1).compressobj()
     parts = [compressor.compress(header(19 + size, 29))]
     piece = bytes(MEGABYTE)
@@ -72,7 +74,11 @@ def nested(depth: int) -> bytes:
     """Binary JSON: an array in an array in an array..."""
     document = b"\x00\x00\x00\x04\x00"
     for _ in range(depth):
-        document = b"\x03" + struct.pack("<IIBI", 1, 8 + 5 + len(document) - 1, document[0], 13) + document[1:]
+        document = (
+            b"\x03"
+            + struct.pack("<IIBI", 1, 8 + 5 + len(document) - 1, document[0], 13)
+            + document[1:]
+        )
     return document
 
 
@@ -84,44 +90,76 @@ LOGS: dict[str, bytes] = {
     "a length of 0": HEAD + header(0) + bytes(21),
     "a length that ends inside the header": HEAD + header(18) + bytes(21),
     "a length one byte beyond the file": HEAD + header(20),
-    "headers of 255 bytes": bare(*ONE).replace(struct.pack("<IB", 1_700_000_000, 19), struct.pack("<IB", 1, 255), 1),
-    "a query whose head claims more than it has": bare((2, struct.pack("<IIBHH", 1, 0, 255, 0, 65_535))),
+    "headers of 255 bytes":
+        bare(*ONE).replace(struct.pack("<IB", 1_700_000_000, 19), struct.pack("<IB", 1, 255), 1),
+    "a query whose head claims more than it has":
+        bare((2, struct.pack("<IIBHH", 1, 0, 255, 0, 65_535))),
     "a user variable of 4 GB": bare((14, struct.pack("<I", HUGE) + b"v")),
-    "the value of a user variable of 4 GB": bare((14, struct.pack("<I1sBBII", 1, b"v", 0, 0, 45, HUGE))),
-    "a transaction context of 2^32 items": bare((36, struct.pack("<BIBIII", 0, 1, 1, 0, HUGE, HUGE))),
+    "the value of a user variable of 4 GB":
+        bare((14, struct.pack("<I1sBBII", 1, b"v", 0, 0, 45, HUGE))),
+    "a transaction context of 2^32 items":
+        bare((36, struct.pack("<BIBIII", 0, 1, 1, 0, HUGE, HUGE))),
     "a view change of 2^32 entries": bare((37, bytes(40) + struct.pack("<QI", 1, HUGE))),
     "a list of 2^28 GTIDs": bare((163, struct.pack("<I", 0x0FFFFFFF)), version="10.11.6-MariaDB"),
     "a tagged GTID of 2^60 bytes": bare((42, b"\x02\xff" + struct.pack("<Q", 1 << 60))),
     "a set of 2^60 sources": bare((35, struct.pack("<Q", 1 << 60))),
     "a set of 2^64 intervals": bare((35, struct.pack("<Q16sQQQ", 1, UUID, (1 << 64) - 1, 1, 2))),
     "an interval that ends at 2^63": bare((35, struct.pack("<Q16sQQQ", 1, UUID, 1, 1, 1 << 63))),
-    "a payload that claims 2^60 bytes": bare(gtid(1), payload(b"", size=1 << 60, data=zstandard.compress(bytes(100)))),
-    "a payload whose compressed size is 2^60": bare(gtid(1), (40, b"\x02\x01\x00\x01\x09\xfe" + struct.pack("<Q", 1 << 60) + b"\0")),
-    "a payload whose event claims 1.5 GB": bare(gtid(1), claimed(1 << 40, zstandard.compress(header(3 << 29) + bytes(99)))),
-    "a payload whose event claims 1 GB and has none": bare(gtid(1), claimed(1 << 40, zstandard.compress(header(1 << 30) + bytes(99)))),
-    "a payload with 100 MB more than it claims": bare(gtid(1), claimed(1_000, zeros(100 * MEGABYTE))),
-    "a zstd window of 2 GB": bare(gtid(1), claimed(1_000, b"\x28\xb5\x2f\xfd\x00\xa8" + b"\x03\x00\x00\x00")),
-    "a payload in a payload": bare(gtid(1), payload(event(*payload(event(*xid(), checksum=False)), checksum=False))),
-    "a MariaDB event that claims 4 GB": bare(mariadb_gtid(1), (165, query(b"")[1] + BLOCK), version="10.11.6-MariaDB"),
+    "a payload that claims 2^60 bytes":
+        bare(gtid(1), payload(b"", size=1 << 60, data=zstandard.compress(bytes(100)))),
+    "a payload whose compressed size is 2^60":
+        bare(gtid(1), (40, b"\x02\x01\x00\x01\x09\xfe" + struct.pack("<Q", 1 << 60) + b"\0")),
+    "a payload whose event claims 1.5 GB":
+        bare(gtid(1), claimed(1 << 40, zstandard.compress(header(3 << 29) + bytes(99)))),
+    "a payload whose event claims 1 GB and has none":
+        bare(gtid(1), claimed(1 << 40, zstandard.compress(header(1 << 30) + bytes(99)))),
+    "a payload with 100 MB more than it claims":
+        bare(gtid(1), claimed(1_000, zeros(100 * MEGABYTE))),
+    "a zstd window of 2 GB":
+        bare(gtid(1), claimed(1_000, b"\x28\xb5\x2f\xfd\x00\xa8" + b"\x03\x00\x00\x00")),
+    "a payload in a payload":
+        bare(gtid(1), payload(event(*payload(event(*xid(), checksum=False)), checksum=False))),
+    "a MariaDB event that claims 4 GB":
+        bare(mariadb_gtid(1), (165, query(b"")[1] + BLOCK), version="10.11.6-MariaDB"),
     "a MariaDB event with 20 MB more than it claims": bare(
         mariadb_gtid(1),
-        (165, query(b"")[1] + bytes([0x84]) + struct.pack(">I", 500) + zlib.compress(bytes(20 * MEGABYTE), 1)),
+        (
+            165,
+            query(b"")[1]
+            + bytes([0x84])
+            + struct.pack(">I", 500)
+            + zlib.compress(bytes(20 * MEGABYTE), 1),
+        ),
         version="10.11.6-MariaDB",
     ),
-    "a table map of 65,535 columns that are not there": bare(gtid(1), map_of(COLUMNS, b"\x03" * 20)),
-    "a table map of 65,535 columns": bare(gtid(1), map_of(COLUMNS, b"\x03" * 65_535, b"\x00" + bytes(8_192))),
+    "a table map of 65,535 columns that are not there":
+        bare(gtid(1), map_of(COLUMNS, b"\x03" * 20)),
+    "a table map of 65,535 columns":
+        bare(gtid(1), map_of(COLUMNS, b"\x03" * 65_535, b"\x00" + bytes(8_192))),
     "a table map of 2^60 columns": bare(gtid(1), map_of(b"\xfe" + struct.pack("<Q", 1 << 60), b"")),
-    "metadata of 2^60 bytes": bare(gtid(1), map_of(b"\x01", b"\x0f", b"\xfe" + struct.pack("<Q", 1 << 60) + b"\x10\0\0")),
+    "metadata of 2^60 bytes":
+        bare(gtid(1), map_of(b"\x01", b"\x0f", b"\xfe" + struct.pack("<Q", 1 << 60) + b"\x10\0\0")),
     "metadata of the wrong length": bare(gtid(1), map_of(b"\x01", b"\x0f", b"\x01\x10\0\0")),
-    "a name of 2^60 bytes": bare(gtid(1), (19, struct.pack("<IHH", 1, 0, 1) + b"\xfe" + struct.pack("<Q", 1 << 60))),
-    "2^60 labels": bare(gtid(1), map_of(b"\x01", b"\xfe", b"\x02\xf7\x01\0\x06\x09\xfe" + struct.pack("<Q", 1 << 60))),
-    "rows whose bitmap is longer than the event": bare(*ONE, (30, struct.pack("<IHHH", 1, 0, 1, 2) + b"\xfc\x00\x10\xff")),
-    "rows of 2^60 columns": bare(*ONE, (30, struct.pack("<IHHH", 1, 0, 1, 2) + b"\xfe" + struct.pack("<Q", 1 << 60))),
-    "rows with an extra header of 65,535 bytes": bare(*ONE, (30, struct.pack("<IHHH", 1, 0, 1, 65_535) + b"\x01\xff")),
-    "a blob of 4 GB": bare(gtid(1), query(b"BEGIN"), table_map(types=b"\xfc", metadata=b"\x04"), rows(30, b"\0" + struct.pack("<I", HUGE))),
-}
+    "a name of 2^60 bytes":
+        bare(gtid(1), (19, struct.pack("<IHH", 1, 0, 1) + b"\xfe" + struct.pack("<Q", 1 << 60))),
+    "2^60 labels": bare(gtid(1),
+                        map_of(b"\x01", b"\xfe",
+                               b"\x02\xf7\x01\0\x06\x09\xfe" + struct.pack("<Q", 1 << 60))),
+    "rows whose bitmap is longer than the event":
+        bare(*ONE, (30, struct.pack("<IHHH", 1, 0, 1, 2) + b"\xfc\x00\x10\xff")),
+    "rows of 2^60 columns":
+        bare(*ONE, (30, struct.pack("<IHHH", 1, 0, 1, 2) + b"\xfe" + struct.pack("<Q", 1 << 60))),
+    "rows with an extra header of 65,535 bytes":
+        bare(*ONE, (30, struct.pack("<IHHH", 1, 0, 1, 65_535) + b"\x01\xff")),
+    "a blob of 4 GB": bare(gtid(1), query(b"BEGIN"), table_map(types=b"\xfc", metadata=b"\x04"),
+                           rows(30, b"\0" + struct.pack("<I", HUGE))),
+}  # fmt: skip
 """Name -> a log that both `binlag events --rows` and `binlag replay` must refuse."""
-CHANGE_NO_TABLE = ("a transaction context of 2^32 items", "a view change of 2^32 entries", "a list of 2^28 GTIDs")
+CHANGE_NO_TABLE = (
+    "a transaction context of 2^32 items",
+    "a view change of 2^32 entries",
+    "a list of 2^28 GTIDs",
+)
 """Events that a replay passes over unread."""
 SCHEMA = "CREATE DATABASE d; CREATE TABLE d.t (i {});"
 
@@ -165,14 +203,20 @@ def test_the_columnar_readers_refuse_it_as_well(name: str, compiled: bool, tmp_p
     """But for what only statements and sets of GTIDs hold, which they pass over unread."""
     from tests.binlog.columnar_support import collect
 
-    unread = any(word in name for word in ("query", "user variable", "context", "view change", "list of", "tagged"))
-    batches, error = collect([write(tmp_path, LOGS[name])], compiled=compiled, verify_checksum=False)
+    unread = any(
+        word in name
+        for word in ("query", "user variable", "context", "view change", "list of", "tagged")
+    )
+    batches, error = collect(
+        [write(tmp_path, LOGS[name])], compiled=compiled, verify_checksum=False
+    )
     assert (error is None) == unread
     assert not batches
 
 
 def test_a_zstd_bomb_ends_where_the_memory_does(runner: Runner, tmp_path: Path) -> None:
-    """An event of 900 MB out of 30 kB is no larger than a server's may be; where there is no room for it, that is said."""
+    """An event of 900 MB out of 30 kB is no larger than a server's may be; where there is no room
+    for it, that is said."""
     path = write(tmp_path, bare(gtid(1), claimed(1 << 40, zeros(900 * MEGABYTE))))
     assert path.stat().st_size < 120_000
     done = runner.run("replay", path, limit=300 * MEGABYTE)
@@ -198,15 +242,26 @@ def test_json_nested_without_end(depth: int, runner: Runner, tmp_path: Path) -> 
         json.decode(document)
     with pytest.raises(ValueRefused):
         json.encode(json.parse_text("[" * depth + "]" * depth))
-    path = write(tmp_path, bare(gtid(1), query(b"BEGIN"), JSON_TABLE, rows(30, b"\0" + struct.pack("<I", len(document)) + document)))
+    path = write(
+        tmp_path,
+        bare(
+            gtid(1),
+            query(b"BEGIN"),
+            JSON_TABLE,
+            rows(30, b"\0" + struct.pack("<I", len(document)) + document),
+        ),
+    )
     refused(runner.run("events", "--rows", path), "nested too deeply", "d.t")
     schema = tmp_path / "s.sql"
-    schema.write_text(SCHEMA.format("JSON") + f"INSERT INTO d.t VALUES ('{'[' * depth}{']' * depth}');")
+    schema.write_text(
+        SCHEMA.format("JSON") + f"INSERT INTO d.t VALUES ('{'[' * depth}{']' * depth}');"
+    )
     refused(runner.run("replay", path, "--schema", schema), "s.sql", "line 1")
 
 
 def test_a_set_of_a_million_intervals(runner: Runner, tmp_path: Path) -> None:
-    """No error: it is a set. It takes memory in proportion, and two of them are compared in one pass."""
+    """No error: it is a set. It takes memory in proportion, and two of them are compared in one
+    pass."""
     count = 1_000_000 if ALL else 100_000
     spans = b"".join(struct.pack("<QQ", 2 * number + 1, 2 * number + 2) for number in range(count))
     previous = (35, struct.pack("<Q16sQ", 1, UUID, count) + spans)
@@ -217,9 +272,13 @@ def test_a_set_of_a_million_intervals(runner: Runner, tmp_path: Path) -> None:
     assert done.grown < SMALL + 60 * len(spans)
 
 
-@pytest.mark.parametrize("first", ["1000000000", "999999999", "99999999999999999999999999", "-1", "0", ""])
+@pytest.mark.parametrize(
+    "first", ["1000000000", "999999999", "99999999999999999999999999", "-1", "0", ""]
+)
 def test_the_number_of_lines_of_an_info_file(first: str, runner: Runner, tmp_path: Path) -> None:
-    (tmp_path / "relay-log.info").write_text(f"{first}\n./relay-bin.000001\n4\nbinlog.000001\n154\n0\n0\n1\n\n")
+    (tmp_path / "relay-log.info").write_text(
+        f"{first}\n./relay-bin.000001\n4\nbinlog.000001\n154\n0\n0\n1\n\n"
+    )
     done = runner.run("status", tmp_path)
     assert done.code in (0, 2), done
     assert "Traceback" not in done.said
@@ -233,13 +292,23 @@ def test_the_number_of_lines_of_an_info_file(first: str, runner: Runner, tmp_pat
     assert again.grown < SMALL
 
 
-@pytest.mark.parametrize(("text", "most"), [("x", 10), ("\\n" + "x" * 14, 20), ("\\\\", 130)], ids=["a blob", "text", "escapes only"])
-def test_a_dump_with_one_line_of_many_megabytes(text: str, most: int, runner: Runner, tmp_path: Path) -> None:
-    """Some times the size of the line. Escapes cost the regular expression most; a line of nothing else is nobody's."""
+@pytest.mark.parametrize(
+    ("text", "most"),
+    [("x", 10), ("\\n" + "x" * 14, 20), ("\\\\", 130)],
+    ids=["a blob", "text", "escapes only"],
+)
+def test_a_dump_with_one_line_of_many_megabytes(
+    text: str, most: int, runner: Runner, tmp_path: Path
+) -> None:
+    """Some times the size of the line. Escapes cost the regular expression most; a line of nothing
+    else is nobody's."""
     size = (50 if ALL and most < 100 else 4) * MEGABYTE
     schema = tmp_path / "s.sql"
     path = write(tmp_path, bare(*ONE, rows(30, int_image(1)), xid()))
-    schema.write_text(SCHEMA.format("INT") + f"CREATE TABLE d.b (b LONGBLOB); INSERT INTO d.b VALUES ('{text * (size // len(text))}');")
+    schema.write_text(
+        SCHEMA.format("INT")
+        + f"CREATE TABLE d.b (b LONGBLOB); INSERT INTO d.b VALUES ('{text * (size // len(text))}');"
+    )
     done = runner.run("replay", path, "--schema", schema)
     assert done.code == 0, done.said
     assert done.grown < SMALL + most * size
@@ -247,8 +316,14 @@ def test_a_dump_with_one_line_of_many_megabytes(text: str, most: int, runner: Ru
 
 def test_a_statement_of_millions_of_words(runner: Runner, tmp_path: Path) -> None:
     schema = tmp_path / "s.sql"
-    schema.write_text("CREATE DATABASE d; CREATE TABLE d.t (" + "a," * (3_000_000 if ALL else 300_000))
-    refused(runner.run("replay", write(tmp_path, bare(gtid(1))), "--schema", schema), "s.sql", most=1 << 30)
+    schema.write_text(
+        "CREATE DATABASE d; CREATE TABLE d.t (" + "a," * (3_000_000 if ALL else 300_000)
+    )
+    refused(
+        runner.run("replay", write(tmp_path, bare(gtid(1))), "--schema", schema),
+        "s.sql",
+        most=1 << 30,
+    )
 
 
 @pytest.mark.parametrize("limit", [200 * MEGABYTE])
@@ -257,4 +332,8 @@ def test_a_gzip_bomb(limit: int, runner: Runner, tmp_path: Path) -> None:
     with gzip.open(schema, "wb", 1) as file:
         for _ in range(400):
             file.write(b" " * MEGABYTE)
-    refused(runner.run("replay", write(tmp_path, bare(gtid(1))), "--schema", schema, limit=limit), "memory", most=limit + 10 * MEGABYTE)
+    refused(
+        runner.run("replay", write(tmp_path, bare(gtid(1))), "--schema", schema, limit=limit),
+        "memory",
+        most=limit + 10 * MEGABYTE,
+    )

@@ -1,6 +1,8 @@
-"""Ctrl-C, SIGTERM and SIGHUP at any moment: one line, exit code 130, and outputs that are complete or not there.
+"""Ctrl-C, SIGTERM and SIGHUP at any moment: one line, exit code 130, and outputs that are complete
+or not there.
 
-What a server keeps is in tests/mysql/test_kills.py, what a receiver keeps in tests/receive/test_receive_servers.py.
+What a server keeps is in tests/mysql/test_kills.py, what a receiver keeps in
+tests/receive/test_receive_servers.py.
 """
 
 from __future__ import annotations
@@ -34,7 +36,10 @@ START = """
 import os, sys
 from applier.__main__ import main
 sys.argv[0] = "binlag"
-sys.addaudithook(lambda event, given: os.write(1, b"started\\n") if event == "import" and given[0] == "applier.cli.main" else None)
+def look(event, given):
+    if event == "import" and given[0] == "applier.cli.main":
+        os.write(1, b"started\\n")
+sys.addaudithook(look)
 main()
 """
 """From the line that it prints on a signal is the command's; before, it is the interpreter's."""
@@ -42,7 +47,8 @@ main()
 
 @dataclass(frozen=True)
 class Case:
-    """A command, and the outputs it writes: files or folders. `of_chance`: they differ from run to run, and take long."""
+    """A command, and the outputs it writes: files or folders. `of_chance`: they differ from run to
+    run, and take long."""
 
     arguments: tuple[str, ...]
     outputs: tuple[str, ...] = ()
@@ -51,13 +57,16 @@ class Case:
 
 LOG, SCHEMA = "binlog.000001", "before.sql"
 CASES = {
-    "replay": Case(("replay", LOG, "--schema", SCHEMA, "--dump", "dump", "--stats", "stats.jsonl"), ("dump", "stats.jsonl")),
+    "replay": Case(("replay", LOG, "--schema", SCHEMA, "--dump", "dump", "--stats", "stats.jsonl"),
+                   ("dump", "stats.jsonl")),
     "events": Case(("events", LOG, "--rows")),
     "parquet": Case(("events", LOG, "--parquet", "events.parquet"), ("events.parquet",)),
     "arrow": Case(("events", LOG, "--arrow", "arrow"), ("arrow",)),
-    "crashtest": Case(("crashtest", "--transactions", "3", "--repository", "FILE", "--html", "out.html"), ("out.html",), True),
-    "measure": Case(("measure", "--quick", "--largest", "1000", "--table", "cells.parquet"), ("cells.parquet",), True),
-}
+    "crashtest": Case(("crashtest", "--transactions", "3", "--repository", "FILE", "--html",
+                       "out.html"), ("out.html",), True),
+    "measure": Case(("measure", "--quick", "--largest", "1000", "--table", "cells.parquet"),
+                    ("cells.parquet",), True),
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -66,21 +75,35 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("inputs")
     events: list[tuple[int, bytes]] = []
     for number in range(1, 501):
-        rows = b"".join(b"\0" + struct.pack("<iH", number * 20 + at, 60) + bytes([97 + at]) * 60 for at in range(20))
+        rows = b"".join(
+            b"\0" + struct.pack("<iH", number * 20 + at, 60) + bytes([97 + at]) * 60
+            for at in range(20)
+        )
         table = build.table_map(types=b"\x03\x0f", metadata=struct.pack("<H", 400))
-        events += [build.gtid(number), build.query(b"BEGIN"), table, build.rows(30, rows, width=2), build.xid()]
+        events += [
+            build.gtid(number),
+            build.query(b"BEGIN"),
+            table,
+            build.rows(30, rows, width=2),
+            build.xid(),
+        ]
     build.write(folder, build.log(*events))
-    (folder / SCHEMA).write_text("CREATE DATABASE d; CREATE TABLE d.t (i INT PRIMARY KEY, v VARBINARY(400));")
+    (folder / SCHEMA).write_text(
+        "CREATE DATABASE d; CREATE TABLE d.t (i INT PRIMARY KEY, v VARBINARY(400));"
+    )
     return folder
 
 
-def start(case: Case, inputs: Path, folder: Path, under: tuple[str, ...] = ()) -> subprocess.Popen[str]:
+def start(
+    case: Case, inputs: Path, folder: Path, under: tuple[str, ...] = ()
+) -> subprocess.Popen[str]:
     for name in (LOG, SCHEMA):
         (folder / name).symlink_to(inputs / name)
     command = [*under, sys.executable, "-c", START, *case.arguments]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     process = subprocess.Popen(
-        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, start_new_session=True,
         stdin=subprocess.DEVNULL,
     )  # fmt: skip
     assert process.stdout is not None
@@ -120,7 +143,8 @@ def test_an_interrupt_at_any_moment(name: str, inputs: Path, tmp_path: Path) -> 
         folder = tmp_path / str(number)
         folder.mkdir()
         process = start(case, inputs, folder)
-        time.sleep(chance.uniform(0, seconds * 0.8) / max(1, number - ROUNDS))  # sooner if the machine has become faster meanwhile
+        # sooner if the machine has become faster meanwhile
+        time.sleep(chance.uniform(0, seconds * 0.8) / max(1, number - ROUNDS))
         if number % 2:
             process.send_signal(chance.choice((signal.SIGTERM, signal.SIGHUP)))
         else:
@@ -129,7 +153,9 @@ def test_an_interrupt_at_any_moment(name: str, inputs: Path, tmp_path: Path) -> 
         assert process.returncode in (INTERRUPTED, 0, 3), said
         ends.append(process.returncode)
         if process.returncode == INTERRUPTED:
-            assert [line for line in said.splitlines() if "cells" not in line] == ["binlag: interrupted"]
+            assert [line for line in said.splitlines() if "cells" not in line] == [
+                "binlag: interrupted"
+            ]
         check_outputs(case, written(folder, case), complete)
     assert INTERRUPTED in ends
 
@@ -158,10 +184,23 @@ main()
 
 
 def test_an_interrupt_before_a_worker_listens(tmp_path: Path) -> None:
-    """The first one that is there gives the Ctrl-C that reaches all of them, before anything of its own has run."""
-    command = [sys.executable, "-c", IN_A_WORKER, "crashtest", "--transactions", "3", "--repository", "FILE", "--jobs", "2"]
+    """The first one that is there gives the Ctrl-C that reaches all of them, before anything of its
+    own has run."""
+    command = [
+        sys.executable,
+        "-c",
+        IN_A_WORKER,
+        "crashtest",
+        "--transactions",
+        "3",
+        "--repository",
+        "FILE",
+        "--jobs",
+        "2",
+    ]
     done = subprocess.run(
-        command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False, timeout=SECONDS,
+        command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True,
+        text=True, check=False, timeout=SECONDS,
         start_new_session=True,
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (INTERRUPTED, "", "binlag: interrupted\n")
@@ -186,19 +225,26 @@ def tell_and_save(self):
 MeasurementFile.add, MeasurementFile.save = add_or_wait, tell_and_save
 main()
 """
-"""`binlag` that says how many cells are measured before it writes them, and waits for the signal when it has as many as it may."""
+"""`binlag` that says how many cells are measured before it writes them, and waits for the signal
+when it has as many as it may."""
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name
+)
 def test_every_measured_cell_is_kept(number: signal.Signals, tmp_path: Path) -> None:
-    """A kill may lose the one that is being written; the next run measures what is missing, and no more."""
+    """A kill may lose the one that is being written; the next run measures what is missing, and no
+    more."""
     from applier.forecast.measurement.measured import read_parquet
 
     chance, kept = random.Random(number), 0
     for _ in range(ROUNDS):
         process = subprocess.Popen(
-            [sys.executable, "-c", KEPT, "measure", "--largest", "1000", "--table", "cells.parquet"], bufsize=0,  # no line is read too many
-            cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            # no line is read too many
+            [sys.executable, "-c", KEPT, "measure", "--largest", "1000", "--table",
+             "cells.parquet"], bufsize=0,
+            cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         )  # fmt: skip
         assert process.stdout is not None
         told = [int(process.stdout.readline()) for _ in range(3)]
@@ -227,13 +273,28 @@ def processes_of(session: int) -> list[int]:
     return found
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked for in /proc")
+@pytest.mark.skipif(
+    not Path("/proc/self/stat").exists(), reason="processes are looked for in /proc"
+)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
 def test_no_worker_outlives_the_command(number: signal.Signals, tmp_path: Path) -> None:
-    """Of a signal that reaches one process only; a kill cannot be answered, so workers look after themselves."""
-    command = [sys.executable, "-m", "applier", "crashtest", "--transactions", "3", "--jobs", "2", "--html", "out.html"]
+    """Of a signal that reaches one process only; a kill cannot be answered, so workers look after
+    themselves."""
+    command = [
+        sys.executable,
+        "-m",
+        "applier",
+        "crashtest",
+        "--transactions",
+        "3",
+        "--jobs",
+        "2",
+        "--html",
+        "out.html",
+    ]
     process = subprocess.Popen(
-        command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         start_new_session=True,
     )  # fmt: skip
     wait_until(lambda: len(processes_of(process.pid)) == 3)

@@ -65,7 +65,8 @@ def test_links_and_pipes(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_written_is_known_beforehand(tmp_path: Path) -> None:
-    """A path in a folder that is there, or something that is written to directly; a folder may have to be made."""
+    """A path in a folder that is there, or something that is written to directly; a folder may have
+    to be made."""
     paths = [tmp_path / "new", tmp_path / "missing" / "new", Path("/dev/null")]
     assert [can_write(path) for path in paths] == [True, False, True]
     (tmp_path / "file").touch()
@@ -78,7 +79,9 @@ def begun(target: Path) -> subprocess.Popen[str]:
     """A process that has written half of a file."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", WRITES, str(target)]
-    process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
     assert process.stdout is not None
     assert process.stdout.readline() == "begun\n"
     return process
@@ -99,7 +102,8 @@ def test_the_next_run_removes_what_a_killed_one_leaves(tmp_path: Path) -> None:
 
 
 def test_the_files_of_a_folder_appear_together(tmp_path: Path) -> None:
-    """A link is followed; what is no regular file is written to as it is; a name to which nothing was written does not appear."""
+    """A link is followed; what is no regular file is written to as it is; a name to which nothing
+    was written does not appear."""
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "link").symlink_to("elsewhere/real")
     (tmp_path / "null").symlink_to("/dev/null")
@@ -108,7 +112,13 @@ def test_the_files_of_a_folder_appear_together(tmp_path: Path) -> None:
             place(name).write_text(name)
         place("none")
         assert not (tmp_path / "one").exists()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["elsewhere", "link", "null", "one", "two"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "elsewhere",
+        "link",
+        "null",
+        "one",
+        "two",
+    ]
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "elsewhere" / "real").read_text() == "link"
     assert (tmp_path / "null").is_char_device()
@@ -124,7 +134,10 @@ def test_a_full_disk_is_said_with_the_name_that_was_asked_for(tmp_path: Path) ->
     """pyarrow's error has the number and no name, that of `open` the hidden name."""
     folder = os.path.realpath(tmp_path)
     for name in (None, "hidden"):
-        with pytest.raises(OSError, match="No space") as full, whole_file(tmp_path / "a.parquet") as partial:
+        with (
+            pytest.raises(OSError, match="No space") as full,
+            whole_file(tmp_path / "a.parquet") as partial,
+        ):
             raise OSError(errno.ENOSPC, "Error writing bytes", *([partial] if name else []))
         assert (full.value.errno, full.value.filename) == (errno.ENOSPC, f"{folder}/a.parquet")
     with pytest.raises(FileNotFoundError) as other, whole_file(tmp_path / "a.parquet"):

@@ -25,15 +25,25 @@ NEW = 1_000_000_000
 
 
 def definition_of(shape: TableShape) -> TableDefinition:
-    """Columns: the key's value, the same row's name as text, a number of its own, something to update."""
+    """Columns: the key's value, the same row's name as text, a number of its own, something to
+    update."""
     columns = (
         Column("value", "int"),
-        Column("name", "char" if shape.fixed else "varchar", 12, nullable=False, charset="latin1", collation="latin1_bin"),
+        Column(
+            "name",
+            "char" if shape.fixed else "varchar",
+            12,
+            nullable=False,
+            charset="latin1",
+            collation="latin1_bin",
+        ),
         Column("number", "int", nullable=False),
         Column("note", "int", nullable=False),
     )
     keys = (KEYS[shape.key],) if shape.key in KEYS else ()
-    return TableDefinition("d", "t", columns, keys, engine=shape.engine, charset="latin1", collation="latin1_bin")
+    return TableDefinition(
+        "d", "t", columns, keys, engine=shape.engine, charset="latin1", collation="latin1_bin"
+    )
 
 
 @dataclass
@@ -52,13 +62,19 @@ class Sample:
         originals = self._rows()
         wanted = self._draw(originals)
         gone = {at for at in wanted if self.dice.random() < event.missing}
-        free = set(self.dice.sample(range(len(originals) + int(shape.free_slots)), int(shape.free_slots)))
+        free = set(
+            self.dice.sample(range(len(originals) + int(shape.free_slots)), int(shape.free_slots))
+        )
         refs, placed = [], 0
         for at in range(len(originals) + len(free)):
             if at in free:
                 refs.append(table.insert((None, b"free%d" % at, NEW * 2 - at, 0)))
                 continue
-            if (placed not in gone) if event.kind != "write" else (placed not in wanted or placed in gone):
+            if (
+                (placed not in gone)
+                if event.kind != "write"
+                else (placed not in wanted or placed in gone)
+            ):
                 table.insert(originals[placed])
             placed += 1
         for ref in refs:
@@ -79,9 +95,12 @@ class Sample:
         return counters
 
     def _rows(self) -> list[Row]:
-        """All rows as they were before some went missing. Rows that are alike have the same value, number and name."""
+        """All rows as they were before some went missing. Rows that are alike have the same value,
+        number and name."""
         shape = self.shape
-        total = round(shape.rows + (self.event.rows * self.event.missing if self.event.kind != "write" else 0))
+        total = round(
+            shape.rows + (self.event.rows * self.event.missing if self.event.kind != "write" else 0)
+        )
         copies = round(shape.identical_rows)
         kinds = total // copies
         nulls = round(kinds * shape.null_share)
@@ -142,7 +161,8 @@ def compare(
     seed: int = 1,
     tolerance: float = 0.0,
 ) -> Expected:
-    """Holds the formula against the engine: to the read where the formula says that it is exact, else within five standard errors.
+    """Holds the formula against the engine: to the read where the formula says that it is exact,
+    else within five standard errors.
 
     `tolerance` is a share of the expected count on top, where a formula is a limit only.
     """
@@ -151,10 +171,15 @@ def compare(
     if formula.exact:
         for _ in range(3):
             counted, told = sample.counters().as_dict(), formula.counters.as_dict()
-            assert {name: round(told[name], 6) for name in counted} == counted, f"{shape}\n{event}\n{formula}"
+            assert {name: round(told[name], 6) for name in counted} == counted, (
+                f"{shape}\n{event}\n{formula}"
+            )
         return formula
     for name, (mean, error) in averages(sample, trials).items():
         told = getattr(formula.counters, name)
         allowed = 5 * error + tolerance * abs(told) + 0.01
-        assert abs(mean - told) <= allowed, f"{name}: counted {mean:.3f} +- {error:.3f}, formula {told:.3f}\n{shape}\n{event}\n{formula}"
+        assert abs(mean - told) <= allowed, (
+            f"{name}: counted {mean:.3f} +- {error:.3f}, formula {told:.3f}\n{shape}\n{event}\n"
+            f"{formula}"
+        )
     return formula

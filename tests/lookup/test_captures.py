@@ -1,4 +1,5 @@
-"""Every transaction that real replicas applied costs the same here: handler counters, error, rows and their order."""
+"""Every transaction that real replicas applied costs the same here: handler counters, error, rows
+and their order."""
 
 from __future__ import annotations
 
@@ -7,7 +8,9 @@ import pytest
 from tests.lookup_captures import Shape, disagreement, shapes
 
 
-@pytest.mark.parametrize("shape", [pytest.param(shape, id=f"{shape.folder}-{shape.name}") for shape in shapes()])
+@pytest.mark.parametrize(
+    "shape", [pytest.param(shape, id=f"{shape.folder}-{shape.name}") for shape in shapes()]
+)
 def test_costs_what_it_cost_a_real_replica(shape: Shape) -> None:
     tables = shape.tables()
     cases = shape.cases()

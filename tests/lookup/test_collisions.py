@@ -1,4 +1,5 @@
-"""Bug #101828 costs nothing while no checksums collide: what is hashed and asked for, and what is remembered."""
+"""Bug #101828 costs nothing while no checksums collide: what is hashed and asked for, and what is
+remembered."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ def hashed(monkeypatch: pytest.MonkeyPatch) -> list[Image]:
     """Every content whose checksum was worked out."""
     done: list[Image] = []
 
-    def counting(definition: TableDefinition, columns: tuple[int, ...], nulls: frozenset[int] | None) -> Callable[[Image], int]:
+    def counting(
+        definition: TableDefinition, columns: tuple[int, ...], nulls: frozenset[int] | None
+    ) -> Callable[[Image], int]:
         checksum = row_checksum(definition, columns, nulls)
 
         def counted(image: Image) -> int:
@@ -39,14 +42,20 @@ def hashed(monkeypatch: pytest.MonkeyPatch) -> list[Image]:
 
 def table_of(count: int, *key_columns: int) -> MemoryTable:
     columns = tuple(Column(name, "int") for name in "abc")
-    table = MemoryTable(TableDefinition("d", "t", columns, tuple(Key(f"k{at}", (KeyPart(at),)) for at in key_columns)))
+    table = MemoryTable(
+        TableDefinition(
+            "d", "t", columns, tuple(Key(f"k{at}", (KeyPart(at),)) for at in key_columns)
+        )
+    )
     table.load((at, at % 20, 0) for at in range(count))
     return table
 
 
 def update(table: MemoryTable, version: str, rows: list[tuple[Row, Row]]) -> Counters:
     counters = Counters()
-    plan = RowsPlan(table, RowsShape("update", (0, 1, 2), (0, 1, 2)), ApplyOptions(rules_for(version)))
+    plan = RowsPlan(
+        table, RowsShape("update", (0, 1, 2), (0, 1, 2)), ApplyOptions(rules_for(version))
+    )
     outcome = plan.apply(rows, counters)
     assert outcome.error is None and outcome.rows_changed == len(rows)
     return counters
@@ -57,7 +66,9 @@ def changes(first: int, count: int, old: int) -> list[tuple[Row, Row]]:
 
 
 @pytest.mark.parametrize("key_columns", [(), (1,)])
-def test_each_content_is_hashed_when_it_comes_and_when_it_is_looked_for(key_columns: tuple[int, ...], hashed: list[Image]) -> None:
+def test_each_content_is_hashed_when_it_comes_and_when_it_is_looked_for(
+    key_columns: tuple[int, ...], hashed: list[Image]
+) -> None:
     table, other = table_of(ROWS, *key_columns), table_of(ROWS, *key_columns)
     for event in range(3):
         hashed.clear()
@@ -73,7 +84,9 @@ def test_other_versions_hash_nothing(version: str, hashed: list[Image]) -> None:
     assert not hashed
 
 
-def test_contents_of_the_past_are_forgotten(monkeypatch: pytest.MonkeyPatch, hashed: list[Image]) -> None:
+def test_contents_of_the_past_are_forgotten(
+    monkeypatch: pytest.MonkeyPatch, hashed: list[Image]
+) -> None:
     monkeypatch.setattr(keys, "SPARE_CHECKSUMS", 100)
     table = table_of(CHANGED)
     for event in range(40):

@@ -1,4 +1,5 @@
-"""Why a table is expensive: each reason appears where its cause is, with the numbers of the formulas."""
+"""Why a table is expensive: each reason appears where its cause is, with the numbers of the
+formulas."""
 
 from __future__ import annotations
 
@@ -10,7 +11,11 @@ from lookup.shape import NULLABLE_UNIQUE, OTHER, PRIMARY, EventShape, TableShape
 from lookup.table import Column, Key, KeyPart, TableDefinition
 from lookup.versions import RULES
 
-COLUMNS = (Column("id", "int", nullable=False), Column("code", "int"), Column("kind", "int", nullable=False))
+COLUMNS = (
+    Column("id", "int", nullable=False),
+    Column("code", "int"),
+    Column("kind", "int", nullable=False),
+)
 PK = Key("PRIMARY", (KeyPart(0),), unique=True)
 CODE = Key("u_code", (KeyPart(1),), unique=True)
 KIND = Key("k_kind", (KeyPart(2),))
@@ -69,17 +74,23 @@ def test_a_nullable_unique_key(version: str) -> None:
 @pytest.mark.parametrize("version", RULES)
 def test_a_spatial_key_that_finds_nothing(version: str) -> None:
     told = found(table(Key("s", (KeyPart(0),), kind="spatial")), version=version)
-    assert next(iter(told)) == ("spatial key" if version in ("5.7", "mariadb") else "key not usable")
+    assert next(iter(told)) == (
+        "spatial key" if version in ("5.7", "mariadb") else "key not usable"
+    )
 
 
 def test_nulls_in_a_unique_key_are_duplicates() -> None:
     told = found(table(CODE), null_share=0.9)
-    assert told["useless key"].text.startswith("90,000 rows have NULL in key `u_code`, so the key does not help: ")
+    assert told["useless key"].text.startswith(
+        "90,000 rows have NULL in key `u_code`, so the key does not help: "
+    )
 
 
 def test_a_column_that_the_image_lacks() -> None:
     told = found(table(KIND), columns=(0, 1))
-    assert told["not in the image"].text == "Key `k_kind` is not used: the before image lacks `kind`."
+    assert (
+        told["not in the image"].text == "Key `k_kind` is not used: the before image lacks `kind`."
+    )
     behind_primary = found(table(PK), columns=(1, 2))
     assert "`id`" in behind_primary["not in the image"].text
 
@@ -95,14 +106,21 @@ def test_options_that_forbid_the_better_way() -> None:
     told = found(table(), version="5.7")
     assert "lacks HASH_SCAN" in told["no hash scan"].text
     assert "no hash scan" not in found(table(), ONE, version="5.7"), "it would not help"
-    assert found(table(PK), version="8.0", row_search=frozenset({"TABLE_SCAN"}))["no index scan"].key == "PRIMARY"
-    assert "no index scan" not in found(table(KIND), version="9.7", row_search=frozenset({"TABLE_SCAN"})), "9.7 has no such option"
+    assert (
+        found(table(PK), version="8.0", row_search=frozenset({"TABLE_SCAN"}))["no index scan"].key
+        == "PRIMARY"
+    )
+    assert "no index scan" not in found(
+        table(KIND), version="9.7", row_search=frozenset({"TABLE_SCAN"})
+    ), "9.7 has no such option"
 
 
 def test_duplicates_and_a_useless_key() -> None:
     some = found(table(KIND), k_kind=50.0)
     assert list(some) == ["duplicates"]
-    assert some["duplicates"].text.startswith("A value of key `k_kind` stands in 50 rows, so the server reads ")
+    assert some["duplicates"].text.startswith(
+        "A value of key `k_kind` stands in 50 rows, so the server reads "
+    )
     useless = found(table(KIND), k_kind=50_000.0)["useless key"]
     assert dict(useless.numbers)["reads"] == pytest.approx(100_000, rel=0.02)
     assert dict(useless.numbers)["reads_by_scan"] == pytest.approx(100_000, rel=0.02)
@@ -113,7 +131,9 @@ def test_the_first_key_wins_however_bad_it_is() -> None:
     told = found(table(KIND, CODES), k_kind=5000.0, k_code=2.0)
     assert "would read less" in told["worse key first"].text
     assert "worse key first" not in found(table(CODES, KIND), k_kind=5000.0, k_code=2.0)
-    assert "worse key first" not in found(table(KIND, CODES), version="mariadb", k_kind=5000.0, k_code=2.0)
+    assert "worse key first" not in found(
+        table(KIND, CODES), version="mariadb", k_kind=5000.0, k_code=2.0
+    )
 
 
 def test_the_two_conditions_for_hashing() -> None:
@@ -127,8 +147,16 @@ def test_the_two_conditions_for_hashing() -> None:
     assert hash_verdict(million, MANY).factor == pytest.approx(51, rel=0.01)
     assert conditions(hash_verdict(million, ONE)) == (True, False, False)
     indexed = TableShape(1e6, OTHER, 1000)
-    assert conditions(hash_verdict(indexed, EventShape("delete", 100, distinct_values=1))) == (True, True, True)
-    assert conditions(hash_verdict(indexed, EventShape("delete", 100, distinct_values=100))) == (False, True, False)
+    assert conditions(hash_verdict(indexed, EventShape("delete", 100, distinct_values=1))) == (
+        True,
+        True,
+        True,
+    )
+    assert conditions(hash_verdict(indexed, EventShape("delete", 100, distinct_values=100))) == (
+        False,
+        True,
+        False,
+    )
     assert conditions(hash_verdict(indexed, ONE)) == (False, False, False)
     assert hash_verdict(TableShape(1e6, PRIMARY), MANY).factor == 1
     assert not hash_verdict(TableShape(1e6, NULLABLE_UNIQUE), MANY).helps
@@ -137,12 +165,15 @@ def test_the_two_conditions_for_hashing() -> None:
 @pytest.mark.parametrize(
     ("shape", "event", "text"),
     [
-        (TableShape(999), ONE, "does not help: each event changes one row, so each event still scans the table."),
-        (TableShape(1000), EventShape("update", 1000), "helps: an event reads 1,000 rows with it and 500,500 rows without it."),
+        (TableShape(999), ONE,
+         "does not help: each event changes one row, so each event still scans the table."),
+        (TableShape(1000), EventShape("update", 1000),
+         "helps: an event reads 1,000 rows with it and 500,500 rows without it."),
         (TableShape(1000, OTHER, 50), ONE, "does not help: each event changes one row."),
-        (TableShape(1000, PRIMARY), MANY, "does not help: no two rows of an event share a key value."),
+        (TableShape(1000, PRIMARY), MANY,
+         "does not help: no two rows of an event share a key value."),
     ],
-)
+)  # fmt: skip
 def test_verdicts_in_words(shape: TableShape, event: EventShape, text: str) -> None:
     assert hash_verdict(shape, event).text == f"HASH_SCAN {text}"
 
@@ -152,8 +183,14 @@ def test_the_key_that_is_used_in_a_sentence() -> None:
         definition, rules = table(*keys), RULES[version]
         return key_sentence(definition, decide(definition, columns, rules), rules)
 
-    assert sentence("9.7", KIND, PK) == "`PRIMARY` is used: MySQL takes a primary key before any other key."
-    assert sentence("mariadb", KIND, PK) == "`PRIMARY` is used: MariaDB takes the first unique key without NULL."
+    assert (
+        sentence("9.7", KIND, PK)
+        == "`PRIMARY` is used: MySQL takes a primary key before any other key."
+    )
+    assert (
+        sentence("mariadb", KIND, PK)
+        == "`PRIMARY` is used: MariaDB takes the first unique key without NULL."
+    )
     assert "treats as the primary key" in sentence("9.7", Key("u", (KeyPart(0),), unique=True))
     assert sentence("5.7", KIND, CODES).startswith("`k_kind` is used: it is the first usable key")
     assert sentence("9.7") == "The table has no key."

@@ -1,4 +1,5 @@
-"""The decision table: best usable key, option set, version -> algorithm; which keys an image makes usable; and the reasons given."""
+"""The decision table: best usable key, option set, version -> algorithm; which keys an image makes
+usable; and the reasons given."""
 
 from __future__ import annotations
 
@@ -9,7 +10,15 @@ import pytest
 
 from lookup.decision import any_column_local, decide, explain
 from lookup.table import Column, Key, KeyPart, TableDefinition
-from lookup.versions import HASH_SCAN, INDEX_SCAN, RULES, TABLE_SCAN, outside, parse_row_search, rules_for
+from lookup.versions import (
+    HASH_SCAN,
+    INDEX_SCAN,
+    RULES,
+    TABLE_SCAN,
+    outside,
+    parse_row_search,
+    rules_for,
+)
 
 COLUMNS = (
     Column("id", "int", nullable=False),
@@ -90,7 +99,9 @@ def test_newer_servers_are_hard_wired(version: str, best: str, options: str, exp
     assert decide(definition, ALL, RULES[version], OPTION_SETS[options]).algorithm == TABLE[best][2]
 
 
-@pytest.mark.parametrize(("version", "column"), [("5.6", 1), ("5.7", 1), ("8.0", 2), ("8.4", 2), ("9.7", 2)])
+@pytest.mark.parametrize(
+    ("version", "column"), [("5.6", 1), ("5.7", 1), ("8.0", 2), ("8.4", 2), ("9.7", 2)]
+)
 @pytest.mark.parametrize("best", BEST_KEYS)
 def test_defaults(version: str, column: int, best: str) -> None:
     assert decide(table(*BEST_KEYS[best]), ALL, RULES[version]).algorithm == TABLE[best][column]
@@ -101,20 +112,30 @@ def test_defaults(version: str, column: int, best: str) -> None:
 def test_blackhole_is_never_hashed(version: str, options: str) -> None:
     """HA_READ_OUT_OF_SYNC: what step 3 finds, in every option set."""
     for best, keys in BEST_KEYS.items():
-        decision = decide(table(*keys, engine="BLACKHOLE"), ALL, RULES[version], OPTION_SETS[options])
+        decision = decide(
+            table(*keys, engine="BLACKHOLE"), ALL, RULES[version], OPTION_SETS[options]
+        )
         without_hash = OPTION_SETS[options] - {HASH_SCAN} or frozenset({TABLE_SCAN})
-        assert decision.algorithm == decide(table(*keys), ALL, RULES[version], without_hash).algorithm, best
+        assert (
+            decision.algorithm == decide(table(*keys), ALL, RULES[version], without_hash).algorithm
+        ), best
 
 
 @pytest.mark.parametrize("version", ["8.4", "9.7"])
 def test_hard_wired_blackhole_takes_no_ordinary_key(version: str) -> None:
-    found = {best: decide(table(*keys, engine="BLACKHOLE"), ALL, RULES[version]).algorithm for best, keys in BEST_KEYS.items()}
+    found = {
+        best: decide(table(*keys, engine="BLACKHOLE"), ALL, RULES[version]).algorithm
+        for best, keys in BEST_KEYS.items()
+    }
     assert found == {"PK": IX, "promoted UK": IX, "nullable UK": TS, "K": TS, "none": TS}
 
 
 def test_mariadb_ignores_the_options_and_the_image() -> None:
     for options in OPTION_SETS.values():
-        found = {best: decide(table(*keys), (), RULES["mariadb"], options).algorithm for best, keys in BEST_KEYS.items()}
+        found = {
+            best: decide(table(*keys), (), RULES["mariadb"], options).algorithm
+            for best, keys in BEST_KEYS.items()
+        }
         assert found == {"PK": IX, "promoted UK": IX, "nullable UK": IX, "K": IX, "none": TS}
 
 
@@ -147,10 +168,19 @@ def test_primary_before_unique_before_others() -> None:
 
 
 def test_an_ordinary_key_of_a_table_with_a_primary_key_needs_its_columns_too() -> None:
-    """So an image without the primary key makes no ordinary InnoDB key usable; a nullable UNIQUE is not extended."""
+    """So an image without the primary key makes no ordinary InnoDB key usable; a nullable UNIQUE is
+    not extended."""
     assert decided(table(PRIMARY, PLAIN), (1, 2, 3), RULES["9.7"]) == (HT, None, "none")
-    assert decided(table(PRIMARY, PLAIN, engine="MyISAM"), (1, 2, 3), RULES["9.7"]) == (HI, PLAIN, "other")
-    assert decided(table(PRIMARY, UNIQUE_NULLABLE), (1, 2, 3), RULES["9.7"]) == (HI, UNIQUE_NULLABLE, "other")
+    assert decided(table(PRIMARY, PLAIN, engine="MyISAM"), (1, 2, 3), RULES["9.7"]) == (
+        HI,
+        PLAIN,
+        "other",
+    )
+    assert decided(table(PRIMARY, UNIQUE_NULLABLE), (1, 2, 3), RULES["9.7"]) == (
+        HI,
+        UNIQUE_NULLABLE,
+        "other",
+    )
 
 
 def test_every_part_must_be_in_the_image() -> None:
@@ -164,7 +194,12 @@ def test_the_first_usable_key_wins_whatever_its_cardinality() -> None:
     poor, good = key("poor", 2), key("good", 3)
     statistics = {"poor": 1000.0, "good": 1.0}
     for version in ("5.7", "8.0", "9.7"):
-        assert decide(table(poor, good), ALL, RULES[version], None, lambda key: statistics[key.name]).key is poor
+        assert (
+            decide(
+                table(poor, good), ALL, RULES[version], None, lambda key: statistics[key.name]
+            ).key
+            is poor
+        )
 
 
 @pytest.mark.parametrize("version", list(RULES))
@@ -173,29 +208,49 @@ def test_keys_that_cannot_be_read_in_order(version: str) -> None:
         assert decide(table(key("x", 3, kind=kind)), ALL, RULES[version]).key is None
 
 
-@pytest.mark.parametrize(("version", "taken"), [("5.6", 0), ("5.7", 2), ("8.0", 1), ("8.4", 1), ("9.7", 1), ("mariadb", 2)])
-def test_a_spatial_key_is_taken_from_8_0_on_where_the_column_has_an_srid(version: str, taken: int) -> None:
+@pytest.mark.parametrize(
+    ("version", "taken"),
+    [("5.6", 0), ("5.7", 2), ("8.0", 1), ("8.4", 1), ("9.7", 1), ("mariadb", 2)],
+)
+def test_a_spatial_key_is_taken_from_8_0_on_where_the_column_has_an_srid(
+    version: str, taken: int
+) -> None:
     spatial = key("s", 4, kind="spatial")
     columns = list(COLUMNS)
     columns[4] = dataclasses.replace(columns[4], srid=0)
     tables = [table(spatial), dataclasses.replace(table(spatial), columns=tuple(columns))]
-    assert [decide(one, ALL, RULES[version]).key is spatial for one in tables] == [taken == 2, taken > 0]
+    assert [decide(one, ALL, RULES[version]).key is spatial for one in tables] == [
+        taken == 2,
+        taken > 0,
+    ]
     myisam = [dataclasses.replace(one, engine="MyISAM") for one in tables]
     assert [decide(one, ALL, RULES[version]).key for one in myisam] == [None, None]
 
 
 def test_mariadb_counts_one_row_per_value_of_a_spatial_key() -> None:
     spatial, other = key("s", 4, kind="spatial"), key("o", 3)
-    for keys, rows, wanted in (((spatial, other), 1.0, spatial), ((other, spatial), 1.0, other), ((other, spatial), 2.0, spatial)):
-        assert decide(table(*keys), ALL, RULES["mariadb"], None, lambda _, rows=rows: rows).key is wanted
+    for keys, rows, wanted in (
+        ((spatial, other), 1.0, spatial),
+        ((other, spatial), 1.0, other),
+        ((other, spatial), 2.0, spatial),
+    ):
+        assert (
+            decide(table(*keys), ALL, RULES["mariadb"], None, lambda _, rows=rows: rows).key
+            is wanted
+        )
 
 
-@pytest.mark.parametrize(("version", "skipped"), [("5.7", False), ("8.0", True), ("8.4", True), ("9.7", True), ("mariadb", False)])
+@pytest.mark.parametrize(
+    ("version", "skipped"),
+    [("5.7", False), ("8.0", True), ("8.4", True), ("9.7", True), ("mariadb", False)],
+)
 def test_invisible_keys(version: str, skipped: bool) -> None:
     hidden = dataclasses.replace(PLAIN, visible=False)
     assert (decide(table(hidden), ALL, RULES[version]).key is None) == skipped
     primary = dataclasses.replace(UNIQUE, visible=False)
-    assert decide(table(primary), ALL, RULES[version]).key is primary, "a promoted key is used, seen or not"
+    assert decide(table(primary), ALL, RULES[version]).key is primary, (
+        "a promoted key is used, seen or not"
+    )
 
 
 def test_disabled_and_multi_valued_keys() -> None:
@@ -235,22 +290,38 @@ def test_mariadb_takes_the_fewest_rows_per_value(rows: dict[str, float], chosen:
 
 def test_mariadb_takes_a_unique_key_without_null_at_once() -> None:
     definition = table(PLAIN, UNIQUE_NULLABLE, UNIQUE)
-    assert decided(definition, (), RULES["mariadb"], None, lambda key: 1.0) == (IX, UNIQUE, "primary")
+    assert decided(definition, (), RULES["mariadb"], None, lambda key: 1.0) == (
+        IX,
+        UNIQUE,
+        "primary",
+    )
 
 
 # reasons
 
 
-def reasons(version: str, columns: tuple[int, ...], *keys: Key, options: str | None = None) -> dict[str, str]:
+def reasons(
+    version: str, columns: tuple[int, ...], *keys: Key, options: str | None = None
+) -> dict[str, str]:
     row_search = None if options is None else OPTION_SETS[options]
     explanation = explain(table(*keys), columns, RULES[version], row_search, lambda key: 1.0)
-    assert explanation.decision == decide(table(*keys), columns, RULES[version], row_search, lambda key: 1.0)
+    assert explanation.decision == decide(
+        table(*keys), columns, RULES[version], row_search, lambda key: 1.0
+    )
     return {rejection.key.name: rejection.reason for rejection in explanation.rejections}
 
 
 def test_reasons_for_keys_not_taken() -> None:
     hidden = dataclasses.replace(key("hidden", 3), visible=False)
-    assert reasons("9.7", (1, 3), PRIMARY, UNIQUE_NULLABLE, hidden, key("f", 3, kind="fulltext"), key("s", 4, kind="spatial")) == {
+    assert reasons(
+        "9.7",
+        (1, 3),
+        PRIMARY,
+        UNIQUE_NULLABLE,
+        hidden,
+        key("f", 3, kind="fulltext"),
+        key("s", 4, kind="spatial"),
+    ) == {
         "PRIMARY": "column `id` is not in the before image",
         "un": "column `b` is not in the before image",
         "hidden": "the key is invisible",
@@ -267,16 +338,25 @@ def test_reasons_name_every_missing_column() -> None:
 
 
 def test_the_key_taken_is_the_reason_for_the_others() -> None:
-    assert reasons("9.7", tuple(ALL), PRIMARY, PLAIN) == {"k": "`PRIMARY` comes first; cardinality is not compared"}
-    assert reasons("mariadb", (), UNIQUE, PLAIN) == {"k": "`u` is unique or has fewer rows per value"}
+    assert reasons("9.7", tuple(ALL), PRIMARY, PLAIN) == {
+        "k": "`PRIMARY` comes first; cardinality is not compared"
+    }
+    assert reasons("mariadb", (), UNIQUE, PLAIN) == {
+        "k": "`u` is unique or has fewer rows per value"
+    }
 
 
 def test_table_scan_alone_takes_no_key() -> None:
-    assert reasons("8.0", tuple(ALL), PRIMARY, options="T") == {"PRIMARY": "the option set scans the table whatever keys there are"}
+    assert reasons("8.0", tuple(ALL), PRIMARY, options="T") == {
+        "PRIMARY": "the option set scans the table whatever keys there are"
+    }
 
 
 def test_reason_of_5_6_for_a_second_unique_key() -> None:
-    assert reasons("5.6", (1,), PRIMARY, UNIQUE)["u"] == "5.6 looks for a second unique key in temporary tables only"
+    assert (
+        reasons("5.6", (1,), PRIMARY, UNIQUE)["u"]
+        == "5.6 looks for a second unique key in temporary tables only"
+    )
 
 
 # versions and options
@@ -330,7 +410,9 @@ def test_rules_for(text: str, name: str) -> None:
         ("5.6.51", False, False, False),
     ],
 )
-def test_rules_of_a_release(text: str, second_unique_usable: bool, hash_looks_again: bool, collisions_apply: bool) -> None:
+def test_rules_of_a_release(
+    text: str, second_unique_usable: bool, hash_looks_again: bool, collisions_apply: bool
+) -> None:
     rules = rules_for(text)
     found = (rules.second_unique_usable, rules.hash_looks_again, rules.collisions_apply)
     assert found == (second_unique_usable, hash_looks_again, collisions_apply)
@@ -338,13 +420,31 @@ def test_rules_of_a_release(text: str, second_unique_usable: bool, hash_looks_ag
 
 def test_a_release_differs_from_its_series_in_nothing_else() -> None:
     newest = RULES["8.0"]
-    assert dataclasses.replace(rules_for("8.0.11"), second_unique_usable=True, hash_looks_again=True, invisible_columns=True) == newest
+    assert (
+        dataclasses.replace(
+            rules_for("8.0.11"),
+            second_unique_usable=True,
+            hash_looks_again=True,
+            invisible_columns=True,
+        )
+        == newest
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "there"),
-    [("5.7.44", False), ("8.0.22", False), ("8.0.23", True), ("8.0", True), ("8.4.0", True), ("mariadb", True),
-     ("10.2.44-MariaDB", False), ("10.3.2-MariaDB", False), ("10.3.39-MariaDB", True), ("10.11.18-MariaDB", True)],
+    [
+        ("5.7.44", False),
+        ("8.0.22", False),
+        ("8.0.23", True),
+        ("8.0", True),
+        ("8.4.0", True),
+        ("mariadb", True),
+        ("10.2.44-MariaDB", False),
+        ("10.3.2-MariaDB", False),
+        ("10.3.39-MariaDB", True),
+        ("10.11.18-MariaDB", True),
+    ],
 )
 def test_invisible_columns(text: str, there: bool) -> None:
     assert rules_for(text).invisible_columns is there

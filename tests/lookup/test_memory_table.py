@@ -1,4 +1,5 @@
-"""The table in memory against plain lists: changes, transactions, and every position that it tells without stepping."""
+"""The table in memory against plain lists: changes, transactions, and every position that it tells
+without stepping."""
 
 from __future__ import annotations
 
@@ -8,21 +9,37 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from applier.tables.catalog import Tables
 from applier.tables.engine import MemoryTable
 from lookup.handler import Counters, DuplicateKey, Ref
 from lookup.table import Column, Key, KeyPart, TableDefinition
 from tests.oracle.cases import definitions, rows_of
-from tests.oracle.engine import RECORD_DELETED, Duplicate, HandlerError, NaiveHandler, NaiveTable, Record, compare_keys
+from tests.oracle.engine import (
+    RECORD_DELETED,
+    Duplicate,
+    HandlerError,
+    NaiveHandler,
+    NaiveTable,
+    Record,
+    compare_keys,
+)
 
 STEPS = settings(stateful_step_count=25, suppress_health_check=list(HealthCheck))
 QUICK = settings(suppress_health_check=list(HealthCheck))
 
 
 class TableMachine(RuleBasedStateMachine):
-    """Does the same to a table of a set of tables and to lists; looks at either through whatever view there is."""
+    """Does the same to a table of a set of tables and to lists; looks at either through whatever
+    view there is."""
 
     fast: MemoryTable
     naive: NaiveTable
@@ -145,7 +162,9 @@ class TableMachine(RuleBasedStateMachine):
         for at, ref in enumerate(refs):
             assert self.fast.reads_to(ref) == ends[at]
             assert self.fast.reads_to(ref, free_slots=False) == at + 1
-            assert [self.fast.reads_to(later, ref) for later in refs[at + 1 :]] == [end - ends[at] for end in ends[at + 1 :]]
+            assert [self.fast.reads_to(later, ref) for later in refs[at + 1 :]] == [
+                end - ends[at] for end in ends[at + 1 :]
+            ]
             assert self.fast.reads_to_end(ref) == counters.read_rnd_next - ends[at]
         assert self.fast.reads_to_end() == counters.read_rnd_next
         assert self.fast.reads_to_end(free_slots=False) == len(refs) + 1
@@ -163,7 +182,9 @@ class TableMachine(RuleBasedStateMachine):
         handler = NaiveHandler(self.naive, Counters(), mariadb=False)
         handler.index_init(key)
         entries = handler._entries()
-        orders = [compare_keys(self.naive.definition, key, record.row, wanted) for record in entries]
+        orders = [
+            compare_keys(self.naive.definition, key, record.row, wanted) for record in entries
+        ]
         assert view.group(value) == (orders.count(-1), orders.count(-1) + orders.count(0))
         assert len(view) == len(entries)
         ref_of = dict(zip(map(id, self._records()), self._refs(), strict=True))
@@ -178,11 +199,17 @@ class TableMachine(RuleBasedStateMachine):
         wanted = data.draw(rows_of(self.fast.definition))
         columns = tuple(sorted(data.draw(st.sets(st.sampled_from(range(len(wanted))), min_size=1))))
         image = tuple(wanted[column] for column in columns)
-        refs = [ref for ref, row in self.fast.scan() if tuple(row[column] for column in columns) == image]
+        refs = [
+            ref
+            for ref, row in self.fast.scan()
+            if tuple(row[column] for column in columns) == image
+        ]
         assert list(self.fast.matches(columns, image)) == refs
         assert self.fast.first_match(columns, image) == (refs[0] if refs else None)
         for at, ref in enumerate(refs):
-            assert self.fast.next_match(columns, image, ref) == (refs[at + 1] if at + 1 < len(refs) else None)
+            assert self.fast.next_match(columns, image, ref) == (
+                refs[at + 1] if at + 1 < len(refs) else None
+            )
 
     @rule(data=st.data())
     def unique_lookups(self, data: st.DataObject) -> None:
@@ -193,12 +220,17 @@ class TableMachine(RuleBasedStateMachine):
             if not key.unique:
                 continue
             by_primary = key is definition.primary
-            find = self.fast.primary_lookup(everything) if by_primary else self.fast.unique_lookup(key, everything)
+            find = (
+                self.fast.primary_lookup(everything)
+                if by_primary
+                else self.fast.unique_lookup(key, everything)
+            )
             found = find(wanted)
             same = [
                 record.row
                 for record in self._records()
-                if compare_keys(definition, key, record.row, wanted) == 0 and all(wanted[column] is not None for column in key.columns)
+                if compare_keys(definition, key, record.row, wanted) == 0
+                and all(wanted[column] is not None for column in key.columns)
             ]
             assert ([] if found is None else [self.fast.get(found)]) == same
 
@@ -230,7 +262,10 @@ def test_rows_per_value_follow_the_table(definition: TableDefinition, data: st.D
             continue
         for key in definition.keys:
             if key.kind == "btree":
-                values = {table.ordered(key).value_of(held, tuple(range(len(held)))) for held in table.stored_rows()}
+                values = {
+                    table.ordered(key).value_of(held, tuple(range(len(held))))
+                    for held in table.stored_rows()
+                }
                 assert table.rows_per_value(key) == len(table) / len(values)
 
 

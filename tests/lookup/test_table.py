@@ -1,4 +1,5 @@
-"""Which order the server keeps keys in, which key it promotes, which columns InnoDB adds to a key."""
+"""Which order the server keeps keys in, which key it promotes, which columns InnoDB adds to a
+key."""
 
 from __future__ import annotations
 
@@ -16,7 +17,9 @@ COLUMNS = (
 )
 
 
-def key(name: str, *columns: int, unique: bool = False, kind: str = "btree", prefix: int | None = None) -> Key:
+def key(
+    name: str, *columns: int, unique: bool = False, kind: str = "btree", prefix: int | None = None
+) -> Key:
     return Key(name, tuple(KeyPart(column, prefix) for column in columns), unique=unique, kind=kind)
 
 
@@ -45,7 +48,9 @@ UNIQUE_FUNCTIONAL = Key("uf", (KeyPart(None, expression="a * 2"),), unique=True)
         pytest.param(PRIMARY, UNIQUE, id="PRIMARY before other unique keys"),
         pytest.param(UNIQUE, UNIQUE_PREFIX, id="whole columns before prefixes"),
         pytest.param(UNIQUE_PREFIX, UNIQUE_NULLABLE, id="not null counts more than a prefix"),
-        pytest.param(UNIQUE_NULLABLE, UNIQUE_NULLABLE_PREFIX, id="whole columns before prefixes, nullable"),
+        pytest.param(
+            UNIQUE_NULLABLE, UNIQUE_NULLABLE_PREFIX, id="whole columns before prefixes, nullable"
+        ),
         pytest.param(PLAIN, FULLTEXT, id="FULLTEXT last"),
         pytest.param(PLAIN, VIRTUAL, id="without virtual columns before with"),
         pytest.param(VIRTUAL, FULLTEXT, id="FULLTEXT counts more than virtual"),
@@ -81,7 +86,9 @@ def test_a_prefix_of_a_plain_key_does_not_matter() -> None:
         pytest.param((UNIQUE_PREFIX, UNIQUE), UNIQUE, id="not the prefix, the other"),
         pytest.param((UNIQUE_VIRTUAL,), None, id="virtual column"),
         pytest.param((UNIQUE_FUNCTIONAL,), None, id="functional"),
-        pytest.param((key("u2", 3, unique=True), UNIQUE), key("u2", 3, unique=True), id="the first of two"),
+        pytest.param(
+            (key("u2", 3, unique=True), UNIQUE), key("u2", 3, unique=True), id="the first of two"
+        ),
         pytest.param((key("un2", 1, 2, unique=True),), None, id="one part nullable"),
         pytest.param((PLAIN,), None, id="not unique"),
     ],

@@ -1,4 +1,5 @@
-"""Statements on a real server, its log replayed into tables in memory, and both sets of tables beside each other."""
+"""Statements on a real server, its log replayed into tables in memory, and both sets of tables
+beside each other."""
 
 from __future__ import annotations
 
@@ -25,11 +26,17 @@ Rows = list[tuple[Any, ...]]
 class Beside:
     """`statements` on an emptied server, then the replay of what it logged.
 
-    A statement is SQL for session 0, or (session, SQL). One that the server refuses is part of the case: its number is in `errors`.
-    A table is a list of its columns' names and its rows, sorted.
+    A statement is SQL for session 0, or (session, SQL). One that the server refuses is part of the
+    case: its number is in `errors`. A table is a list of its columns' names and its rows, sorted.
     """
 
-    def __init__(self, server: Server, statements: Sequence[str | tuple[int, str]], *, log_format: str = "ROW") -> None:
+    def __init__(
+        self,
+        server: Server,
+        statements: Sequence[str | tuple[int, str]],
+        *,
+        log_format: str = "ROW",
+    ) -> None:
         self.errors: list[int] = []
         _empty(server)
         self._run(server, statements, log_format)
@@ -37,7 +44,9 @@ class Beside:
         server.execute("FLUSH BINARY LOGS")
         self.tables = Tables()
         self.result: ReplayResult = applier.replay(server.binlog_files()[:-1], into=self.tables)
-        self.memory_tables = {table.definition.full_name: _memory_table(table) for table in self.tables}
+        self.memory_tables = {
+            table.definition.full_name: _memory_table(table) for table in self.tables
+        }
 
     @property
     def difference(self) -> str:
@@ -45,10 +54,17 @@ class Beside:
         if self.result.error is not None:
             return f"{self.result.error.number} {self.result.error.message}"
         server, memory = self.server_tables, self.memory_tables
-        names = [name for name in sorted({*server, *memory}) if server.get(name) != memory.get(name)]
-        return "; ".join(f"{name}: {server.get(name)} on the server, {memory.get(name)} in memory" for name in names)
+        names = [
+            name for name in sorted({*server, *memory}) if server.get(name) != memory.get(name)
+        ]
+        return "; ".join(
+            f"{name}: {server.get(name)} on the server, {memory.get(name)} in memory"
+            for name in names
+        )
 
-    def _run(self, server: Server, statements: Sequence[str | tuple[int, str]], log_format: str) -> None:
+    def _run(
+        self, server: Server, statements: Sequence[str | tuple[int, str]], log_format: str
+    ) -> None:
         sessions: dict[int, Any] = {}
         try:
             for statement in statements:
@@ -68,8 +84,14 @@ class Beside:
 
 def _empty(server: Server) -> None:
     names = [row[0] for row in server.query("SHOW DATABASES")]
-    reset = "RESET BINARY LOGS AND GTIDS" if server.installed.recipe.name == "9.7" else "RESET MASTER"
-    server.execute("SET foreign_key_checks=0", *(f"DROP DATABASE `{name}`" for name in names if name not in OWN), reset)
+    reset = (
+        "RESET BINARY LOGS AND GTIDS" if server.installed.recipe.name == "9.7" else "RESET MASTER"
+    )
+    server.execute(
+        "SET foreign_key_checks=0",
+        *(f"DROP DATABASE `{name}`" for name in names if name not in OWN),
+        reset,
+    )
     server.execute("CREATE DATABASE d")
 
 
@@ -87,7 +109,9 @@ def _server_tables(server: Server) -> dict[str, tuple[list[str], Rows]]:
 
 
 def _memory_table(table: Any) -> tuple[list[str], Rows]:
-    return [column.name for column in table.definition.columns], _sorted(tuple(map(_plain, row)) for row in table.rows())
+    return [column.name for column in table.definition.columns], _sorted(
+        tuple(map(_plain, row)) for row in table.rows()
+    )
 
 
 def _sorted(rows: Any) -> Rows:

@@ -1,4 +1,5 @@
-"""Values of every type, to be converted by one ALTER TABLE each into every type that the table of conversions has for them."""
+"""Values of every type, to be converted by one ALTER TABLE each into every type that the table of
+conversions has for them."""
 
 from __future__ import annotations
 
@@ -44,17 +45,21 @@ TIMES = """
     00:20:01
 """.split()
 TEXTS = [
-    "", "x", "abc", "12", "12abc", " 12 ", "-1", "+5", "1e3", "1.5", "2.5", "-2.5", ".5", "5.", "1e", "1e400",
+    "", "x", "abc", "12", "12abc", " 12 ", "-1", "+5", "1e3", "1.5", "2.5", "-2.5", ".5", "5.",
+    "1e", "1e400",
     "-1e400", "0x10", "99999999999999999999", "-99999999999999999999", "18446744073709551615",
-    "9223372036854775808", "2001-02-03", "2001-02-30", "2001-02-31 01:02:03", "2001-00-00", "0000-00-00",
+    "9223372036854775808", "2001-02-03", "2001-02-30", "2001-02-31 01:02:03", "2001-00-00",
+    "0000-00-00",
     "2001-02-03 04:05:06", "2001-02-03 04:05:06.789", "2001-02-03T04:05:06", "2001-02-03 04:05",
-    "2001-02-03 4", "2001-2-3", "01-2-3", "70-01-01", "69-01-01", "20010203", "010203", "20010203040506",
-    "010203040506", "2001/02/03", "2001.02.03", "2001-02-03 24:00:00", "2001-02-03 23:60:00", "2001-13-01",
-    "2001-02-03x", "2001-02-03 04:05:06x", "10:11:12", "10:11:12.9999999", "10:11", "-10:11:12", "1 10:11:12",
-    "101112", "1011", "838:59:59", "839:00:00", "-900:00:00", "10:61:00", "10:11:12x", "a", "b", "a,b", "b,a",
-    "A", "B ", "a,zz", "zz", "é", "1", "2", "3", "4", "7", "0", "00", "0000", "1999", "69", "70", "99", "100",
-    "1900", "1901", "2155", "2156", "2012.5", "true", '{"k": [1, 1.0, "x"]}', "[1, 2]", '"text"', "null",
-    "1.0", "1e2", "20 ", '\t7', '7\t', "12.5e1x", "1,5", "--1", "- 1", "1 2", "99.9999", "123456789",
+    "2001-02-03 4", "2001-2-3", "01-2-3", "70-01-01", "69-01-01", "20010203", "010203",
+    "20010203040506", "010203040506", "2001/02/03", "2001.02.03", "2001-02-03 24:00:00",
+    "2001-02-03 23:60:00", "2001-13-01", "2001-02-03x", "2001-02-03 04:05:06x", "10:11:12",
+    "10:11:12.9999999", "10:11", "-10:11:12", "1 10:11:12", "101112", "1011", "838:59:59",
+    "839:00:00", "-900:00:00", "10:61:00", "10:11:12x", "a", "b", "a,b", "b,a", "A", "B ", "a,zz",
+    "zz", "é", "1", "2", "3", "4", "7", "0", "00", "0000", "1999", "69", "70", "99", "100", "1900",
+    "1901", "2155", "2156", "2012.5", "true", '{"k": [1, 1.0, "x"]}', "[1, 2]", '"text"', "null",
+    "1.0", "1e2", "20 ", '\t7', '7\t', "12.5e1x", "1,5", "--1", "- 1", "1 2", "99.9999",
+    "123456789",
     "12345678901234567890123456789012345", "9999-12-31 23:59:59.9999999", "1969-12-31 23:59:59",
     "1970-01-01 00:00:00", "1970-01-01 00:00:01", "2038-01-19 03:14:07.6", "2038-01-19 03:14:08",
 ]  # fmt: skip
@@ -69,9 +74,10 @@ LABELS = [
     "a", "b", "12", "c",
 ]  # fmt: skip
 DOCUMENTS = [
-    "null", "1", "0", "-1", "1.0", "1.5", "2.5", "1e20", "300", "18446744073709551615", "9223372036854775807",
-    "-9223372036854775808", "true", "false", '"a"', '"b"', '"12"', '"12abc"', '"2001-02-03"', '"10:11:12"',
-    '"a,b"', '""', '"é"', '"😀"', "[]", "[1]", "{}", '{"a":1}', '{"a":[1,1.0,"x"]}', "1234.5678", "1e-7",
+    "null", "1", "0", "-1", "1.0", "1.5", "2.5", "1e20", "300", "18446744073709551615",
+    "9223372036854775807", "-9223372036854775808", "true", "false", '"a"', '"b"', '"12"', '"12abc"',
+    '"2001-02-03"', '"10:11:12"', '"a,b"', '""', '"é"', '"😀"', "[]", "[1]", "{}", '{"a":1}',
+    '{"a":[1,1.0,"x"]}', "1234.5678", "1e-7",
     '"2001-02-03\\u0020"', "99.9999", "101112", "20010203", "2001",
 ]  # fmt: skip
 
@@ -87,10 +93,18 @@ def _moments(days: Sequence[str], clocks: Sequence[str]) -> list[str]:
 def sources(flavour: str) -> list[Type]:
     """(type, literals of its values)"""
     moments = _moments(DATES, CLOCKS[::3]) + _moments(["2038-01-19"], CLOCKS)
-    stamps = [*_moments(["1970-01-01", "2001-02-03", "2024-10-27"], CLOCKS[1:]), "'0000-00-00'", "'2038-01-19 03:14:07'"]
+    stamps = [
+        *_moments(["1970-01-01", "2001-02-03", "2024-10-27"], CLOCKS[1:]),
+        "'0000-00-00'",
+        "'2038-01-19 03:14:07'",
+    ]
     times, dates, texts = _quoted(TIMES), _quoted(DATES), _quoted(TEXTS)
     hexes = [f"x'{value}'" for value in BYTES]
-    integers = [f"{kind}{sign}" for kind in ("tinyint", "smallint", "mediumint", "int", "bigint") for sign in ("", " unsigned")]
+    integers = [
+        f"{kind}{sign}"
+        for kind in ("tinyint", "smallint", "mediumint", "int", "bigint")
+        for sign in ("", " unsigned")
+    ]
     found: list[Type] = [
         *((kind, [*INTEGERS, *LARGE]) for kind in integers),
         ("int(6) zerofill", INTEGERS),
@@ -133,12 +147,15 @@ def sources(flavour: str) -> list[Type]:
 
 
 OTHER_TARGETS = [
-    "int unsigned zerofill", "decimal(5,2)", "decimal(5,2) unsigned", "decimal(65,30)", "float(10,2)", "double(5,1)", "bit(4)",
-    "bit(33)", "timestamp(3) NULL", "char(3) charset latin1", "varchar(5) charset utf8mb3", "varchar(12) charset utf16",
-    "tinytext charset latin1", "mediumtext charset utf8mb4", "tinyblob", "varbinary(5)", "binary(3)", "set('b') charset utf8mb4",
-    "enum('b','x') charset utf8mb4", "enum('1','2','é') charset latin1", "enum('2001','1999','2000-01-01') charset utf8mb4",
+    "int unsigned zerofill", "decimal(5,2)", "decimal(5,2) unsigned", "decimal(65,30)",
+    "float(10,2)", "double(5,1)", "bit(4)", "bit(33)", "timestamp(3) NULL",
+    "char(3) charset latin1", "varchar(5) charset utf8mb3", "varchar(12) charset utf16",
+    "tinytext charset latin1", "mediumtext charset utf8mb4", "tinyblob", "varbinary(5)",
+    "binary(3)", "set('b') charset utf8mb4", "enum('b','x') charset utf8mb4",
+    "enum('1','2','é') charset latin1", "enum('2001','1999','2000-01-01') charset utf8mb4",
     "longblob", "varchar(30) charset ascii", "int NOT NULL",
-    "varchar(40) charset utf8mb4 NOT NULL", "datetime NOT NULL", "timestamp NOT NULL", "enum('b','a') NOT NULL",
+    "varchar(40) charset utf8mb4 NOT NULL", "datetime NOT NULL", "timestamp NOT NULL",
+    "enum('b','a') NOT NULL",
     "decimal(9,2) NOT NULL", "date NOT NULL", "bit(8) NOT NULL", "blob NOT NULL",
 ]  # fmt: skip
 
@@ -149,17 +166,23 @@ def family(kind: str) -> str:
 
 
 def statements(flavour: str) -> list[str]:
-    """A table for each type, filled and altered. Text that becomes JSON is left out: most of it is none."""
+    """A table for each type, filled and altered. Text that becomes JSON is left out: most of it is
+    none."""
     made = []
     kinds = [kind for kind, _ in sources(flavour)] + OTHER_TARGETS
     engine = "MyISAM" if flavour == "mariadb" else "InnoDB"
     for number, (source, literals) in enumerate(sources(flavour)):
         wanted = [
-            kind for kind in kinds
-            if (family(source), family(kind)) in ROUTES[flavour] and (family(kind) != "json" or family(source) == "json")
-        ]  # fmt: skip
+            kind
+            for kind in kinds
+            if (family(source), family(kind)) in ROUTES[flavour]
+            and (family(kind) != "json" or family(source) == "json")
+        ]
         columns = ", ".join(f"c{at} {source}" for at in range(len(wanted)))
-        rows = ", ".join(f"({row}{f', {literal}' * len(wanted)})" for row, literal in enumerate(["NULL", *literals], 1))
+        rows = ", ".join(
+            f"({row}{f', {literal}' * len(wanted)})"
+            for row, literal in enumerate(["NULL", *literals], 1)
+        )
         changes = ", ".join(f"MODIFY c{at} {kind}" for at, kind in enumerate(wanted))
         made += [
             f"CREATE TABLE m{number} (id INT, {columns}) ENGINE={engine}",

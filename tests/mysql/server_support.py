@@ -46,7 +46,10 @@ class Servers:
             self._servers[version] = self._factory(version, options=OPTIONS)
         server = self._servers[version]
         names = [row[0] for row in server.query("SHOW DATABASES")]
-        server.execute("SET foreign_key_checks = 0", *(f"DROP DATABASE `{name}`" for name in names if name not in OWN))
+        server.execute(
+            "SET foreign_key_checks = 0",
+            *(f"DROP DATABASE `{name}`" for name in names if name not in OWN),
+        )
         return server
 
     def close(self) -> None:
@@ -55,9 +58,15 @@ class Servers:
 
 
 def client(server: Server) -> list[str]:
-    """A command that reads SQL from standard input. MySQL's own client of 9.7 cannot log in to 5.6 and 5.7."""
+    """A command that reads SQL from standard input. MySQL's own client of 9.7 cannot log in to 5.6
+    and 5.7."""
     ours = server.installed.recipe.name == "9.7"
-    return server.client("mysql" if ours else "mariadb", "--binary-mode", "--local-infile=1", of=installed("9.7" if ours else "mariadb"))
+    return server.client(
+        "mysql" if ours else "mariadb",
+        "--binary-mode",
+        "--local-infile=1",
+        of=installed("9.7" if ours else "mariadb"),
+    )
 
 
 def load_before(server: Server, capture: Path) -> None:
@@ -72,8 +81,12 @@ def pipe(server: Server, capture: Path) -> None:
         command = [*installed("mariadb").command("mariadb-binlog"), "--no-defaults"]
     else:
         command = [*installed("9.7").command("mysqlbinlog"), "--no-defaults", "--skip-gtids"]
-    with subprocess.Popen([*command, *map(str, logs(capture))], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as decoder:
-        done = subprocess.run(client(server), stdin=decoder.stdout, capture_output=True, check=False)
+    with subprocess.Popen(
+        [*command, *map(str, logs(capture))], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as decoder:
+        done = subprocess.run(
+            client(server), stdin=decoder.stdout, capture_output=True, check=False
+        )
     assert done.returncode == 0, done.stderr[-500:]
     assert decoder.returncode == 0
 

@@ -1,7 +1,8 @@
-"""Logs of small transactions whose order matters, made byte by byte at random, and what is known of each transaction.
+"""Logs of small transactions whose order matters, made byte by byte at random, and what is known of
+each transaction.
 
-Tables of database w: `t` (id, n), `pair` (id, u unique), `bag` (v, n; without a key), and `journal`, where each transaction writes its
-number.
+Tables of database w: `t` (id, n), `pair` (id, u unique), `bag` (v, n; without a key), and
+`journal`, where each transaction writes its number.
 """
 
 from __future__ import annotations
@@ -12,8 +13,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from tests.binlog.build import MAGIC, UUID_TEXT, event, format_description, gtid, query, rows, table_map, write, xid
-from tests.mysql.simulated_storage import Values
+from tests.binlog.build import (
+    MAGIC,
+    UUID_TEXT,
+    event,
+    format_description,
+    gtid,
+    query,
+    rows,
+    table_map,
+    write,
+    xid,
+)
+from tests.mysql.simulated_sessions import Values
 
 Events = list[tuple[int, bytes]]
 NUMBERS = {"t": 1, "pair": 2, "bag": 3, "journal": 4}
@@ -26,15 +38,22 @@ CLOCKS = ("write set", "commit order", "none")
 def create(name: str) -> str:
     """As SHOW CREATE TABLE says it."""
     first, second = COLUMNS[name]
-    keys = ("" if not UNIQUE[name] else f",\n  PRIMARY KEY (`{first}`)") + (f",\n  UNIQUE KEY `u` (`{second}`)" if name == "pair" else "")
-    return f"CREATE TABLE `{name}` (\n  `{first}` int NOT NULL,\n  `{second}` int NOT NULL{keys}\n) ENGINE=InnoDB"
+    keys = ("" if not UNIQUE[name] else f",\n  PRIMARY KEY (`{first}`)") + (
+        f",\n  UNIQUE KEY `u` (`{second}`)" if name == "pair" else ""
+    )
+    return (
+        f"CREATE TABLE `{name}` (\n  `{first}` int NOT NULL,\n  `{second}` int NOT NULL{keys}\n"
+        ") ENGINE=InnoDB"
+    )
 
 
 @dataclass(frozen=True)
 class Logged:
-    """A transaction: where it stands, and what it is. `applies` is the number that it leaves in the journal, None for none.
+    """A transaction: where it stands, and what it is. `applies` is the number that it leaves in the
+    journal, None for none.
 
-    The rows of an XA transaction are carried out by its XA COMMIT, which has another number than they.
+    The rows of an XA transaction are carried out by its XA COMMIT, which has another number than
+    they.
     """
 
     number: int
@@ -95,7 +114,10 @@ class Source:
         if after is not None:
             table.append(after)
         kind = 30 if before is None else 32 if after is None else 31
-        return [table_map(NUMBERS[name], b"w", name.encode(), b"\3\3"), rows(kind, images, NUMBERS[name], 2)]
+        return [
+            table_map(NUMBERS[name], b"w", name.encode(), b"\3\3"),
+            rows(kind, images, NUMBERS[name], 2),
+        ]
 
     def at_random(self) -> Events:
         """One statement of rows."""
@@ -123,7 +145,9 @@ class Source:
     def xa(self, number: int) -> Events:
         """One half of an XA transaction, which inserts a row that nobody else knows."""
         begin = not self.prepared or self.chance.random() < 0.5
-        xid_number = number if begin else self.prepared.pop(self.chance.randrange(len(self.prepared)))
+        xid_number = (
+            number if begin else self.prepared.pop(self.chance.randrange(len(self.prepared)))
+        )
         name = f"X'{xid_number:04x}',X'',1".encode()
         row = (100 + xid_number, 0)
         self.touched |= {("t", 0, row[0]), ("xa", xid_number)}
@@ -134,7 +158,12 @@ class Source:
             self.tables["t"].remove(row)
             self.tables["journal"].remove((number, 0))
             prepare = struct.pack("<BIII2s", 0, 1, 2, 0, number.to_bytes(2, "big"))
-            return [query(b"XA START " + name, b"w"), *rows_events, query(b"XA END " + name, b"w"), (38, prepare)]
+            return [
+                query(b"XA START " + name, b"w"),
+                *rows_events,
+                query(b"XA END " + name, b"w"),
+                (38, prepare),
+            ]
         verb = self.chance.choice((b"COMMIT ", b"COMMIT ", b"ROLLBACK "))
         if verb == b"COMMIT ":
             self.tables["t"].append(row)
@@ -144,8 +173,14 @@ class Source:
 
     def rows_transaction(self, number: int) -> Events:
         statements = [self.at_random() for _ in range(self.chance.choice((1, 1, 2, 3)))]
-        statements.insert(self.chance.randrange(len(statements) + 1), self.change("journal", None, (number, 0)))
-        return [query(b"BEGIN", b"w"), *(one for statement in statements for one in statement), xid(number)]
+        statements.insert(
+            self.chance.randrange(len(statements) + 1), self.change("journal", None, (number, 0))
+        )
+        return [
+            query(b"BEGIN", b"w"),
+            *(one for statement in statements for one in statement),
+            xid(number),
+        ]
 
     def journal_only(self, number: int) -> Events:
         return [query(b"BEGIN", b"w"), *self.change("journal", None, (number, 0)), xid(number)]
@@ -156,7 +191,10 @@ class Source:
         self.touched.add(("t", 0, key))
         self.change("journal", None, (number, 0))
         self.tables["t"] = [(row[0], row[1] + (row[0] == key)) for row in self.tables["t"]]
-        texts = f"INSERT INTO w.journal VALUES ({number}, 0)", f"UPDATE w.t SET n = n + 1 WHERE id = {key}"
+        texts = (
+            f"INSERT INTO w.journal VALUES ({number}, 0)",
+            f"UPDATE w.t SET n = n + 1 WHERE id = {key}",
+        )
         return [query(b"BEGIN", b"w"), *(query(text.encode(), b"w") for text in texts), xid(number)]
 
     def ddl(self, number: int) -> Events:
@@ -194,12 +232,19 @@ class Source:
         self._barrier = 0
 
 
-def make_log(chance: Random, folder: Path, transactions: int, *, leave_out: bool = False) -> SimulatedLog:
-    """A log of one or two files. `leave_out`: some transactions are such that others do without them."""
+def make_log(
+    chance: Random, folder: Path, transactions: int, *, leave_out: bool = False
+) -> SimulatedLog:
+    """A log of one or two files. `leave_out`: some transactions are such that others do without
+    them."""
     clock = chance.choice(CLOCKS)
     source, log = Source(chance, clock), SimulatedLog()
     log.before = {name: list(table) for name, table in source.tables.items()}
-    cut = chance.randrange(1, transactions) if transactions > 1 and chance.random() < 0.4 else transactions
+    cut = (
+        chance.randrange(1, transactions)
+        if transactions > 1 and chance.random() < 0.4
+        else transactions
+    )
     kinds = [source.rows_transaction] * 8 + [source.statements, source.ddl, source.xa]
     number = 0
     for at, count in enumerate(filter(None, (cut, transactions - cut)), 1):
@@ -215,10 +260,18 @@ def make_log(chance: Random, folder: Path, transactions: int, *, leave_out: bool
             if left_out:
                 source.tables["journal"].remove((number, 0))
             last = source.last_committed(sequence)
-            head = gtid(number, last=last, sequence=sequence) if clock != "none" else gtid(number, last=0, sequence=0)
+            head = (
+                gtid(number, last=last, sequence=sequence)
+                if clock != "none"
+                else gtid(number, last=0, sequence=0)
+            )
             start = len(content)
             content = _written(content, [head, *events])
-            log.transactions.append(Logged(number, name, start, len(content), kind == source.ddl, left_out, source.applies))
+            log.transactions.append(
+                Logged(
+                    number, name, start, len(content), kind == source.ddl, left_out, source.applies
+                )
+            )
         if at == 1 and cut < transactions:
             content = _written(content, [(4, struct.pack("<Q", 4) + b"binlog.000002")])
         log.files.append(write(folder, content, name))
@@ -226,13 +279,28 @@ def make_log(chance: Random, folder: Path, transactions: int, *, leave_out: bool
     return log
 
 
-def log_of(folder: Path, *transactions: Events, clock: Iterable[tuple[int, int]] | None = None) -> SimulatedLog:
-    """These and no others; `clock` are their last_committed and sequence_number: all independent unless it is given."""
+def log_of(
+    folder: Path, *transactions: Events, clock: Iterable[tuple[int, int]] | None = None
+) -> SimulatedLog:
+    """These and no others; `clock` are their last_committed and sequence_number: all independent
+    unless it is given."""
     log, content = SimulatedLog(), MAGIC + format_description()
-    for number, (events, (last, sequence)) in enumerate(zip(transactions, clock or ((0, at) for at in range(1, 1000)), strict=False), 1):
+    for number, (events, (last, sequence)) in enumerate(
+        zip(transactions, clock or ((0, at) for at in range(1, 1000)), strict=False), 1
+    ):
         start = len(content)
         content = _written(content, [gtid(number, last=last, sequence=sequence), *events])
-        log.transactions.append(Logged(number, "binlog.000001", start, len(content), events[0][1].endswith(b"*/"), False, number))
+        log.transactions.append(
+            Logged(
+                number,
+                "binlog.000001",
+                start,
+                len(content),
+                events[0][1].endswith(b"*/"),
+                False,
+                number,
+            )
+        )
     log.files.append(write(folder, content, "binlog.000001"))
     return log
 

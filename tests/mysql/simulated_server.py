@@ -1,8 +1,11 @@
-"""A server that is none: sessions, row locks, rollback and commit of a few tables of integers, carried out step by step in a random order.
+"""A server that is none: sessions, row locks, rollback and commit of a few tables of integers,
+carried out step by step in a random order.
 
-It stands behind the driver (`driver`, in the place of `DriverConnection`), so that all that is the project's own is the real thing: texts
-of several statements, answers one after the other, BINLOG literals decoded byte by byte. Nothing runs by itself. While the client waits
-for an answer, some session carries out its next statement; which one is left to chance, and so is what goes wrong (`Fault`).
+It stands behind the driver (`driver`, in the place of `DriverConnection`), so that all that is the
+project's own is the real thing: texts of several statements, answers one after the other, BINLOG
+literals decoded byte by byte. Nothing runs by itself. While the client waits for an answer, some
+session carries out its next statement; which one is left to chance, and so is what goes wrong
+(`Fault`).
 """
 
 from __future__ import annotations
@@ -17,7 +20,8 @@ import pymysql
 from pymysql.constants import CR
 
 from applier.mysql.client.pipeline import SEPARATOR
-from tests.mysql.simulated_storage import DEADLOCK, Found, Refused, Session, Storage, Waits
+from tests.mysql.simulated_sessions import DEADLOCK, Found, Refused, Session, Waits
+from tests.mysql.simulated_storage import Storage
 
 WAIT = 1205
 
@@ -31,8 +35,8 @@ class Fault:
     """What goes wrong at the `countdown`th statement from now that it may happen to."""
 
     what: str
-    """wait, deadlock: these errors. lost, lost after: the session ends before or behind the statement. crash, crash after: the server does.
-    kill, kill after: the client does."""
+    """wait, deadlock: these errors. lost, lost after: the session ends before or behind the
+    statement. crash, crash after: the server does. kill, kill after: the client does."""
     countdown: int
     sql: bytes = b""
     """The statement has this in it."""
@@ -57,12 +61,16 @@ class SimulatedServer(Storage):
         self._alive()
         if self.down:
             self.down -= 1
-            raise pymysql.err.OperationalError(CR.CR_CONN_HOST_ERROR, "Can't connect to MySQL server")
+            raise pymysql.err.OperationalError(
+                CR.CR_CONN_HOST_ERROR, "Can't connect to MySQL server"
+            )
         session = Session(len(self.sessions) + 1)
         self.sessions.append(session)
         return Driver(self, session)
 
-    def select(self, drivers: list[Driver], *_: Any) -> tuple[list[Driver], list[Driver], list[Driver]]:
+    def select(
+        self, drivers: list[Driver], *_: Any
+    ) -> tuple[list[Driver], list[Driver], list[Driver]]:
         """In the place of `select.select`."""
         self._work_a_little()
         while True:
@@ -74,7 +82,9 @@ class SimulatedServer(Storage):
     def send(self, session: Session, text: bytes) -> None:
         self._alive()
         if session.gone:
-            raise pymysql.err.OperationalError(CR.CR_SERVER_GONE_ERROR, "MySQL server has gone away")
+            raise pymysql.err.OperationalError(
+                CR.CR_SERVER_GONE_ERROR, "MySQL server has gone away"
+            )
         assert not session.texts, "a text is sent only when the one before is answered"
         session.answers.clear()
         session.texts.extend(text.split(SEPARATOR))
@@ -85,7 +95,9 @@ class SimulatedServer(Storage):
         self._alive()
         while not session.answers:
             if session.gone:
-                raise pymysql.err.OperationalError(CR.CR_SERVER_LOST, "Lost connection to MySQL server during query")
+                raise pymysql.err.OperationalError(
+                    CR.CR_SERVER_LOST, "Lost connection to MySQL server during query"
+                )
             assert session.texts, "the client waits for an answer that never comes"
             self.step()
         answer = session.answers.popleft()
@@ -120,7 +132,11 @@ class SimulatedServer(Storage):
     # time
 
     def _ready(self) -> list[Session]:
-        return [session for session in self.sessions if session.texts and self._in_the_way_of(session) is None]
+        return [
+            session
+            for session in self.sessions
+            if session.texts and self._in_the_way_of(session) is None
+        ]
 
     def _in_the_way_of(self, session: Session) -> Session | None:
         """Who holds the lock that a session waits for."""
@@ -138,7 +154,8 @@ class SimulatedServer(Storage):
             self.step()
 
     def step(self) -> None:
-        """One statement of some session. Where all wait for each other, or for a client that waits, one of them gives up."""
+        """One statement of some session. Where all wait for each other, or for a client that waits,
+        one of them gives up."""
         ready = self._ready()
         if ready:
             self._next(self.chance.choices(ready, [session.speed for session in ready])[0])
@@ -273,6 +290,12 @@ class Result:
     has_next = False
 
 
-HIT = re.compile(rb"BINLOG|START TRANS|COMMIT|ROLLBACK|UPDATE|INSERT|DELETE|CREATE TABLE w|DROP|ALTER|TRUNCATE|SELECT `Relay|SHOW CREATE")
+HIT = re.compile(
+    rb"BINLOG|START TRANS|COMMIT|ROLLBACK|UPDATE|INSERT|DELETE|CREATE TABLE "
+    rb"w|DROP|ALTER|TRUNCATE|SELECT `Relay|SHOW CREATE"
+)
 """Statements that something happens to."""
-LOCKING = re.compile(rb"BINLOG|UPDATE|INSERT INTO `?w|INSERT INTO `binlag`.`done|DELETE|CREATE TABLE w|DROP|ALTER|TRUNCATE")
+LOCKING = re.compile(
+    rb"BINLOG|UPDATE|INSERT INTO `?w|INSERT INTO `binlag`.`done|DELETE|CREATE TABLE "
+    rb"w|DROP|ALTER|TRUNCATE"
+)

@@ -1,7 +1,9 @@
-"""A few tables of integers in sessions with row locks, rollback and commit, and the statements that a replay sends to them.
+"""A few tables of integers in sessions with row locks, rollback and commit, and the statements that
+a replay sends to them.
 
-A statement is carried out at once or not at all: one that needs a lock which another session holds says so (`Waits`) and leaves nothing
-behind. Who waits, and for how long, is the simulated server's to know.
+A statement is carried out at once or not at all: one that needs a lock which another session holds
+says so (`Waits`) and leaves nothing behind. Who waits, and for how long, is the simulated server's
+to know.
 """
 
 from __future__ import annotations
@@ -9,70 +11,11 @@ from __future__ import annotations
 import re
 import struct
 from base64 import b64decode
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any, Never
 
-Values = tuple[int, ...]
-Found = list[tuple[bytes | None, ...]]
-DEADLOCK = 1213
-NUMBERED = "journal"
-"""Each transaction of the log writes its number here: who carried it out is known by that."""
-
-
-class Refused(Exception):
-    """A statement failed with this error number."""
-
-    def __init__(self, number: int) -> None:
-        super().__init__(number)
-        self.number = number
-
-
-class Waits(Exception):
-    """A statement needs a lock that another session holds."""
-
-    def __init__(self, key: object) -> None:
-        super().__init__()
-        self.key = key
-
-
-@dataclass
-class Table:
-    """`unique` are the places of its unique columns, the first of them the primary key; none for a table without keys."""
-
-    create: str
-    number: int
-    unique: tuple[int, ...] = ()
-    rows: list[Values] = field(default_factory=list)
-
-
-class Session:
-    """One connection as the server sees it."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.texts: deque[bytes] = deque()
-        self.answers: deque[tuple[int, Found | None, bool] | int] = deque()
-        """(rows matched, result, whether more follow), or the number of an error."""
-        self.waits_for: object = None
-        """The key of a lock."""
-        self.open = False
-        """Inside of a transaction."""
-        self.undo: list[Callable[[], object]] = []
-        self.writes: list[Callable[[], object]] = []
-        """What a commit does: the replay's own tables."""
-        self.position: tuple[str, ...] | None = None
-        self.applied: list[int] = []
-        self.user_locks: set[str] = set()
-        self.gtid = ""
-        self.idempotent = False
-        self.row_count = 0
-        self.speed = 1.0
-        """Of its text: how likely it is to be the next one to be worked at."""
-        self.ended = False
-        """No client listens any more."""
-        self.gone = False
+from tests.mysql.simulated_sessions import NUMBERED, Found, Refused, Session, Table, Values, Waits
 
 
 class Storage:
@@ -94,7 +37,9 @@ class Storage:
         self._last_number = 0
         self._statements = [(re.compile(pattern, re.DOTALL), run) for pattern, run in self._rules()]
 
-    def add_table(self, name: str, create: str, unique: tuple[int, ...] = (), rows: list[Values] | None = None) -> None:
+    def add_table(
+        self, name: str, create: str, unique: tuple[int, ...] = (), rows: list[Values] | None = None
+    ) -> None:
         self._last_number += 1
         self.tables[name] = Table(create, self._last_number, unique, list(rows or ()))
 
@@ -143,7 +88,13 @@ class Storage:
             found = pattern.match(text.replace("_latin1'", "'"))
             if found is not None:
                 answer = run(session, *found.groups())
-                return answer if isinstance(answer, tuple) else (0, answer) if isinstance(answer, list) else (answer or 0, None)
+                return (
+                    answer
+                    if isinstance(answer, tuple)
+                    else (0, answer)
+                    if isinstance(answer, list)
+                    else (answer or 0, None)
+                )
         raise AssertionError(f"a statement that the simulated server does not know: {text}")
 
     def _rules(self) -> list[tuple[str, Callable[..., Any]]]:
@@ -159,24 +110,29 @@ class Storage:
             (r"SELECT .* FROM `binlag`.`slave_master_info`", lambda session: []),
             (r"CREATE TABLE IF NOT EXISTS binlag.slave_(?:worker|master)_info", lambda session: 0),
             (r"UPDATE `binlag`.`slave_relay_log_info` SET (.*) WHERE", self._set_position),
-            (r"INSERT INTO `binlag`.`slave_relay_log_info` \((.*?)\) VALUES \((.*)\)", self._first_position),
+            (r"INSERT INTO `binlag`.`slave_relay_log_info` \((.*?)\) VALUES \((.*)\)",
+             self._first_position),
             (r"SELECT `Relay_log_name`.* FROM `binlag`.`slave_relay_log_info`", self._get_position),
             (r"SELECT `file`, `offset`.* FROM `binlag`.`position`", lambda session: []),
             (r"CREATE TABLE IF NOT EXISTS binlag.slave_relay_log_info", lambda session: 0),
-            (r"INSERT INTO `binlag`.`done` VALUES \('.*?',(\d+),'(.*)',(\d+),(\d+)\)", self._add_done),
+            (r"INSERT INTO `binlag`.`done` VALUES \('.*?',(\d+),'(.*)',(\d+),(\d+)\)",
+             self._add_done),
             (r"DELETE FROM `binlag`.`done` WHERE .* IN \((.*)\)", self._delete_done),
-            (r"SELECT `file`, `start`.* FROM `binlag`.`done`", lambda session: [_texts(*row, n) for n, row in self.done.items()]),
+            (r"SELECT `file`, `start`.* FROM `binlag`.`done`",
+             lambda session: [_texts(*row, n) for n, row in self.done.items()]),
             (r"CREATE \w+ IF NOT EXISTS `binlag`", lambda session: 0),
             (r"START TRANSACTION", self._begin),
             (r"COMMIT", self._commit),
             (r"ROLLBACK", self._roll_back),
             (r"SET @@session.gtid_next='(.*)'", self._gtid_next),
-            (r"SET @@session.rbr_exec_mode='(.*)'", lambda session, mode: setattr(session, "idempotent", mode == "IDEMPOTENT")),
+            (r"SET @@session.rbr_exec_mode='(.*)'", lambda session,
+             mode: setattr(session, "idempotent", mode == "IDEMPOTENT")),
             (r"SET ", lambda session: 0),
             (r"DO 0|USE ", lambda session: 0),
             (r"INSERT INTO `?w`?\.`?(\w+)`?(?: \(.*\))? VALUES \((.*)\)", self._insert),
             (r"REPLACE INTO `?w`?\.`?(\w+)`?(?: \(.*\))? VALUES \((.*)\)", self._replace),
-            (r"UPDATE `?w`?\.`?(\w+)`?(?: FORCE INDEX \(.*?\))? SET (.*) WHERE (.*?)(?: LIMIT 1)?$", self._update),
+            (r"UPDATE `?w`?\.`?(\w+)`?(?: FORCE INDEX \(.*?\))? SET (.*) WHERE (.*?)(?: LIMIT 1)?$",
+             self._update),
             (r"DELETE FROM `?w`?\.`?(\w+)`? WHERE (.*?)(?: LIMIT 1)?$", self._delete),
             (r"(CREATE|DROP|ALTER|TRUNCATE) TABLE w\.(\w+)(.*)/\* (\d+) \*/", self._ddl),
             (r"SELECT GET_LOCK\('(.*)', ", self._get_lock),
@@ -185,16 +141,22 @@ class Storage:
             (r"KILL (\d+)", self._kill),
             (r"SHOW GLOBAL STATUS LIKE 'Uptime'", lambda session: [_texts("Uptime", 1_000_000)]),
             (r"SELECT @@max_allowed_packet", lambda session: [_texts(self.packet_bytes)]),
-            (r"SELECT @@GLOBAL.gtid_executed", lambda session: [(_gtid_text(self.gtids).encode(),)]),
-            (r"SHOW SESSION VARIABLES", lambda session: [_texts(*pair) for pair in VARIABLES.items()]),
-            (r"SELECT ID, COLLATION_NAME", lambda session: [_texts(45, "utf8mb4_general_ci", "utf8mb4")]),
+            (r"SELECT @@GLOBAL.gtid_executed",
+             lambda session: [(_gtid_text(self.gtids).encode(),)]),
+            (r"SHOW SESSION VARIABLES",
+             lambda session: [_texts(*pair) for pair in VARIABLES.items()]),
+            (r"SELECT ID, COLLATION_NAME",
+             lambda session: [_texts(45, "utf8mb4_general_ci", "utf8mb4")]),
             (r"SHOW SESSION STATUS", lambda session: [(b"Handler_write", b"0")]),
             (r"SHOW CREATE TABLE `w`\.`(\w+)`", self._show_create),
-            (r"SELECT 1 FROM information_schema.TABLES WHERE .*TABLE_NAME=CONVERT\(X'(\w+)'", self._is_there),
+            (r"SELECT 1 FROM information_schema.TABLES WHERE .*TABLE_NAME=CONVERT\(X'(\w+)'",
+             self._is_there),
             (r"SELECT E.TRANSACTIONS.*T.TABLE_NAME=CONVERT\(X'(\w+)'", self._traits),
-            (r"SELECT NAME, TABLE_ID", lambda session: [_texts(f"w/{name}", table.number) for name, table in sorted(self.tables.items())]),
+            (r"SELECT NAME, TABLE_ID",
+             lambda session: [_texts(f"w/{name}", table.number) for name,
+                              table in sorted(self.tables.items())]),
             (r"SELECT .* FROM information_schema", lambda session: []),
-        ]
+        ]  # fmt: skip
 
     def _begin(self, session: Session) -> None:
         if session.open:
@@ -216,9 +178,16 @@ class Storage:
         elif verb == "TRUNCATE":
             self.add_table(name, self.tables[name].create, self.tables[name].unique)
         elif verb == "CREATE":
-            self.add_table(name, f"CREATE TABLE `{name}` (\n  `id` int NOT NULL,\n  PRIMARY KEY (`id`)\n) ENGINE=InnoDB", (0,))
+            self.add_table(
+                name,
+                f"CREATE TABLE `{name}` (\n  `id` int NOT NULL,\n  PRIMARY KEY (`id`)\n"
+                ") ENGINE=InnoDB",
+                (0,),
+            )
         else:
-            self.tables[name].create = self.tables[name].create.partition(" COMMENT")[0] + rest.rstrip()
+            self.tables[name].create = (
+                self.tables[name].create.partition(" COMMENT")[0] + rest.rstrip()
+            )
         session.writes.append(lambda: self.applied.update([int(number)]))
 
     # locks of the user, and questions
@@ -235,7 +204,10 @@ class Storage:
 
     def _holders(self, session: Session, asked: str) -> Found:
         names = re.findall(r"IS_USED_LOCK\('(.*?)'\)", asked)
-        holders = (next((one.number for one in self.sessions if name in one.user_locks), None) for name in names)
+        holders = (
+            next((one.number for one in self.sessions if name in one.user_locks), None)
+            for name in names
+        )
         return [tuple(None if number is None else str(number).encode() for number in holders)]
 
     def _kill(self, session: Session, number: str) -> None:
@@ -275,14 +247,29 @@ class Storage:
         return self._write_position(session, (found[1], found[2], *found.groups()[4:]))
 
     def _first_position(self, session: Session, names: str, values: str) -> int:
-        row = dict(zip(names.replace("`", "").split(","), re.findall(r"X?'[^']*'|[^,']+", values), strict=True))
-        columns = ("Relay_log_name", "Relay_log_pos", "binlag_gtids", "binlag_transactions", "binlag_state")
+        row = dict(
+            zip(
+                names.replace("`", "").split(","),
+                re.findall(r"X?'[^']*'|[^,']+", values),
+                strict=True,
+            )
+        )
+        columns = (
+            "Relay_log_name",
+            "Relay_log_pos",
+            "binlag_gtids",
+            "binlag_transactions",
+            "binlag_state",
+        )
         *plain, state = (row[name] for name in columns)
         return self._write_position(session, (*(value.strip("'") for value in plain), state))
 
     def _write_position(self, session: Session, values: tuple[str, ...]) -> int:
         state = values[-1]
-        row = (*values[:-1], bytes.fromhex(state[2:-1]).decode() if state.startswith("X") else state[1:-1])
+        row = (
+            *values[:-1],
+            bytes.fromhex(state[2:-1]).decode() if state.startswith("X") else state[1:-1],
+        )
         session.position = row
         session.writes.append(lambda: setattr(self, "position", row))
         return 1
@@ -335,7 +322,9 @@ class Storage:
     def _rows_event(self, session: Session, kind: int, name: str, body: bytes) -> None:
         images = body[10 + 1 + (2 if kind == 31 else 1) :]
         width = 1 + 4 * body[10]
-        rows = [struct.unpack_from(f"<x{body[10]}i", images, at) for at in range(0, len(images), width)]
+        rows = [
+            struct.unpack_from(f"<x{body[10]}i", images, at) for at in range(0, len(images), width)
+        ]
         if name not in self.tables:
             raise Refused(1146)
         if kind == 30:
@@ -380,7 +369,9 @@ class Storage:
         return 1
 
     def _keys(self, table: Table, row: Values) -> list[object]:
-        return [(table.number, place, row[place]) for place in table.unique] or [(table.number, "all")]
+        return [(table.number, place, row[place]) for place in table.unique] or [
+            (table.number, "all")
+        ]
 
     # the same as statements
 
@@ -401,7 +392,9 @@ class Storage:
         columns, after = self._columns(name), list(before)
         for column, value in re.findall(r"`?(\w+)`? = ([^,]+)", assignments):
             added = re.fullmatch(r"\w+ \+ (\d+)", value)
-            after[columns.index(column)] = before[columns.index(column)] + int(added[1]) if added else int(value)
+            after[columns.index(column)] = (
+                before[columns.index(column)] + int(added[1]) if added else int(value)
+            )
         return self._move(session, name, before, tuple(after))
 
     def _delete(self, session: Session, name: str, condition: str) -> int:
@@ -414,11 +407,25 @@ class Storage:
         if "ROW_COUNT() = 0" in condition and session.row_count:
             return None
         table, columns = self.tables[name], self._columns(name)
-        wanted = {columns.index(column): int(value) for column, value in re.findall(r"`?(\w+)`? <?=>? (-?\d+)", condition)}
+        wanted = {
+            columns.index(column): int(value)
+            for column, value in re.findall(r"`?(\w+)`? <?=>? (-?\d+)", condition)
+        }
         assert wanted, condition
-        keys: list[object] = [(table.number, place, value) for place, value in wanted.items() if place in table.unique[:1]]
+        keys: list[object] = [
+            (table.number, place, value)
+            for place, value in wanted.items()
+            if place in table.unique[:1]
+        ]
         self._lock(session, *(keys or [(table.number, "all")]))
-        return next((row for row in table.rows if all(row[place] == value for place, value in wanted.items())), None)
+        return next(
+            (
+                row
+                for row in table.rows
+                if all(row[place] == value for place, value in wanted.items())
+            ),
+            None,
+        )
 
     def _columns(self, name: str) -> list[str]:
         return re.findall(r"^  `(\w+)` int", self.tables[name].create, re.MULTILINE)
@@ -428,7 +435,13 @@ ASSIGNED = re.compile(
     r"`Relay_log_name`='(.*)',`Relay_log_pos`=(\d+),`Master_log_name`='(.*)',`Master_log_pos`=(\d+),"
     r"`binlag_gtids`='(.*)',`binlag_transactions`=(\d+),`binlag_state`=(X?'.*')"
 )
-VARIABLES = {"gtid_next": "AUTOMATIC", "completion_type": "NO_CHAIN", "binlog_format": "ROW", "pseudo_slave_mode": "OFF", "sql_mode": ""}
+VARIABLES = {
+    "gtid_next": "AUTOMATIC",
+    "completion_type": "NO_CHAIN",
+    "binlog_format": "ROW",
+    "pseudo_slave_mode": "OFF",
+    "sql_mode": "",
+}
 
 
 def _texts(*values: object) -> tuple[bytes | None, ...]:

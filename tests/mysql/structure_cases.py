@@ -1,4 +1,5 @@
-"""Cases of `test_structure`: foreign keys and what their tables go through, CREATE … SELECT, statements about another database."""
+"""Cases of `test_structure`: foreign keys and what their tables go through, CREATE … SELECT,
+statements about another database."""
 
 from __future__ import annotations
 
@@ -6,10 +7,19 @@ Statements = list[str | tuple[int, str]]
 ALL = ("ROW", "MIXED", "STATEMENT")
 
 PARENT = "CREATE TABLE p (id INT PRIMARY KEY, n INT, KEY (n)) ENGINE=InnoDB"
-CHILD = """CREATE TABLE c (a INT PRIMARY KEY, pid INT, FOREIGN KEY (pid) REFERENCES p (id) ON DELETE CASCADE ON UPDATE CASCADE)
+CHILD = """CREATE TABLE c (a INT PRIMARY KEY, pid INT,
+    FOREIGN KEY (pid) REFERENCES p (id) ON DELETE CASCADE ON UPDATE CASCADE)
     ENGINE=InnoDB"""
-FAMILY = [PARENT, CHILD, "INSERT INTO p VALUES (1,1),(2,2),(3,3)", "INSERT INTO c VALUES (10,1),(20,2),(21,2),(30,NULL)"]
-SELF = "CREATE TABLE s (pk INT PRIMARY KEY, fk INT, FOREIGN KEY (fk) REFERENCES s (pk) ON DELETE CASCADE) ENGINE=InnoDB"
+FAMILY = [
+    PARENT,
+    CHILD,
+    "INSERT INTO p VALUES (1,1),(2,2),(3,3)",
+    "INSERT INTO c VALUES (10,1),(20,2),(21,2),(30,NULL)",
+]
+SELF = (
+    "CREATE TABLE s (pk INT PRIMARY KEY, fk INT, FOREIGN KEY (fk) REFERENCES s (pk) "
+    "ON DELETE CASCADE) ENGINE=InnoDB"
+)
 OFF, ON = "SET foreign_key_checks=0", "SET foreign_key_checks=1"
 PLAIN = [
     "CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT, KEY ka (a), KEY kb (b)) ENGINE=InnoDB",
@@ -137,15 +147,24 @@ FOREIGN_KEYS: dict[str, Statements] = {
     ],
     "circular cascade": [
         OFF,
-        "CREATE TABLE a (id INT PRIMARY KEY, b INT, FOREIGN KEY (b) REFERENCES b (id) ON DELETE CASCADE) ENGINE=InnoDB",
-        "CREATE TABLE b (id INT PRIMARY KEY, a INT, FOREIGN KEY (a) REFERENCES a (id) ON DELETE CASCADE) ENGINE=InnoDB",
+        (
+            "CREATE TABLE a (id INT PRIMARY KEY, b INT, FOREIGN KEY (b) REFERENCES b (id) "
+            "ON DELETE CASCADE) ENGINE=InnoDB"
+        ),
+        (
+            "CREATE TABLE b (id INT PRIMARY KEY, a INT, FOREIGN KEY (a) REFERENCES a (id) "
+            "ON DELETE CASCADE) ENGINE=InnoDB"
+        ),
         "INSERT INTO a VALUES (1,1),(2,1),(3,2)",
         "INSERT INTO b VALUES (1,1),(2,2)",
         ON,
         "DELETE FROM a WHERE id=1",
     ],
     "self set null": [
-        "CREATE TABLE s (pk INT PRIMARY KEY, fk INT, FOREIGN KEY (fk) REFERENCES s (pk) ON DELETE SET NULL ON UPDATE CASCADE)",
+        (
+            "CREATE TABLE s (pk INT PRIMARY KEY, fk INT, FOREIGN KEY (fk) REFERENCES s (pk) "
+            "ON DELETE SET NULL ON UPDATE CASCADE)"
+        ),
         "INSERT INTO s VALUES (1,1),(2,1),(3,2)",
         "UPDATE s SET pk=9 WHERE pk=1",
         "UPDATE s SET pk=8 WHERE pk=3",
@@ -189,7 +208,10 @@ FOREIGN_KEYS: dict[str, Statements] = {
     ],
     "case-insensitive": [
         "CREATE TABLE p (v VARCHAR(10) CHARACTER SET latin1 PRIMARY KEY) ENGINE=InnoDB",
-        "CREATE TABLE c (v VARCHAR(20) CHARACTER SET latin1, FOREIGN KEY (v) REFERENCES p (v) ON DELETE CASCADE ON UPDATE CASCADE)",
+        (
+            "CREATE TABLE c (v VARCHAR(20) CHARACTER SET latin1, FOREIGN KEY (v) REFERENCES p (v) "
+            "ON DELETE CASCADE ON UPDATE CASCADE)"
+        ),
         "INSERT INTO p VALUES ('A'),('b')",
         "INSERT INTO c VALUES ('a'),('B '),('b')",
         "UPDATE p SET v='a' WHERE v='A'",
@@ -198,7 +220,10 @@ FOREIGN_KEYS: dict[str, Statements] = {
     "two paths": [
         PARENT,
         CHILD,
-        "CREATE TABLE g (id INT, c INT, FOREIGN KEY (c) REFERENCES c (a) ON DELETE RESTRICT) ENGINE=InnoDB",
+        (
+            "CREATE TABLE g (id INT, c INT, FOREIGN KEY (c) REFERENCES c (a) ON DELETE RESTRICT) "
+            "ENGINE=InnoDB"
+        ),
         "INSERT INTO p VALUES (1,1),(2,2),(3,3)",
         "INSERT INTO c VALUES (10,1),(20,2),(21,2),(30,NULL)",
         "INSERT INTO g VALUES (1,20)",
@@ -207,7 +232,10 @@ FOREIGN_KEYS: dict[str, Statements] = {
     ],
     "default names": [
         PARENT,
-        "CREATE TABLE c (a INT, b INT, CONSTRAINT x FOREIGN KEY (a) REFERENCES p (id), FOREIGN KEY (b) REFERENCES p (id)) ENGINE=InnoDB",
+        (
+            "CREATE TABLE c (a INT, b INT, CONSTRAINT x FOREIGN KEY (a) REFERENCES p (id), "
+            "FOREIGN KEY (b) REFERENCES p (id)) ENGINE=InnoDB"
+        ),
         "ALTER TABLE c DROP FOREIGN KEY c_ibfk_1",
         "ALTER TABLE c DROP FOREIGN KEY c_ibfk_2",
         "INSERT INTO c VALUES (NULL,77)",
@@ -250,7 +278,10 @@ FOREIGN_KEYS: dict[str, Statements] = {
     "drop db": [
         "CREATE DATABASE e",
         "CREATE TABLE e.p (id INT PRIMARY KEY) ENGINE=InnoDB",
-        "CREATE TABLE c (id INT, FOREIGN KEY (id) REFERENCES e.p (id) ON DELETE CASCADE) ENGINE=InnoDB",
+        (
+            "CREATE TABLE c (id INT, FOREIGN KEY (id) REFERENCES e.p (id) ON DELETE CASCADE) "
+            "ENGINE=InnoDB"
+        ),
         "INSERT INTO e.p VALUES (1)",
         "INSERT INTO c VALUES (1)",
         OFF,
@@ -264,7 +295,8 @@ FOREIGN_KEYS: dict[str, Statements] = {
 }
 
 SOURCE = [
-    """CREATE TABLE o (id INT AUTO_INCREMENT PRIMARY KEY, a INT NOT NULL DEFAULT 5, v VARCHAR(9) CHARACTER SET utf8mb4 DEFAULT 'q',
+    """CREATE TABLE o (id INT AUTO_INCREMENT PRIMARY KEY, a INT NOT NULL DEFAULT 5,
+        v VARCHAR(9) CHARACTER SET utf8mb4 DEFAULT 'q',
         g INT AS (a + 1) STORED)""",
     "INSERT INTO o (a, v) VALUES (1,'x'),(2,NULL)",
 ]
@@ -276,7 +308,10 @@ SELECTS: dict[str, Statements] = {
     ],
     "star with": [
         *SOURCE,
-        "CREATE TABLE t (v VARCHAR(9) CHARACTER SET utf8mb4, z INT DEFAULT 4, KEY (z), KEY (v)) SELECT * FROM o",
+        (
+            "CREATE TABLE t (v VARCHAR(9) CHARACTER SET utf8mb4, z INT DEFAULT 4, KEY (z), "
+            "KEY (v)) SELECT * FROM o"
+        ),
         "INSERT INTO t () VALUES ()",
     ],
     "alias": [
@@ -306,7 +341,10 @@ OTHER_DATABASES: dict[str, Statements] = {
     "fk across": [
         "CREATE DATABASE e",
         "CREATE TABLE e.p (id INT PRIMARY KEY) ENGINE=InnoDB",
-        "CREATE TABLE e.c (id INT, FOREIGN KEY (id) REFERENCES p (id) ON DELETE CASCADE) ENGINE=InnoDB",
+        (
+            "CREATE TABLE e.c (id INT, FOREIGN KEY (id) REFERENCES p (id) ON DELETE CASCADE) "
+            "ENGINE=InnoDB"
+        ),
         "INSERT INTO e.p VALUES (1),(2)",
         "INSERT INTO e.c VALUES (1)",
         "DELETE FROM e.p WHERE id=1",

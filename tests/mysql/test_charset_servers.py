@@ -24,16 +24,25 @@ def codes(own: Charset) -> Iterator[bytes]:
         yield from (bytes([code]) for code in range(256))
         return
     yield from (bytes([code]) for code in range(128))
-    yield from (bytes([first, second]) for first in range(0x81, 0xFF) for second in range(0x40, 0xFF))
+    yield from (
+        bytes([first, second]) for first in range(0x81, 0xFF) for second in range(0x40, 0xFF)
+    )
     if own.name in THREE_BYTES:
-        yield from (bytes([0x8F, first, second]) for first in range(0xA1, 0xFF) for second in range(0xA1, 0xFF))
+        yield from (
+            bytes([0x8F, first, second])
+            for first in range(0xA1, 0xFF)
+            for second in range(0xA1, 0xFF)
+        )
 
 
 @pytest.mark.parametrize("name", ["5.7", "9.7", "mariadb"] if THOROUGH else ["9.7"])
 def test_every_code_is_shown_as_by_the_server(name: str, server_factory: ServerFactory) -> None:
     wrong = []
     server = server_factory.shared(name)
-    with server.connect(autocommit=True, charset="utf8mb4", database="mysql") as connection, connection.cursor() as cursor:
+    with (
+        server.connect(autocommit=True, charset="utf8mb4", database="mysql") as connection,
+        connection.cursor() as cursor,
+    ):
         cursor.execute("SELECT character_set_name FROM information_schema.character_sets")
         known = {row[0] for row in cursor.fetchall()}
         cursor.execute("CREATE TEMPORARY TABLE codes (code VARBINARY(4)) ENGINE=MyISAM")
@@ -41,9 +50,14 @@ def test_every_code_is_shown_as_by_the_server(name: str, server_factory: ServerF
             if own.name not in known - UNICODE:
                 continue
             cursor.execute("TRUNCATE TABLE codes")
-            cursor.execute("INSERT INTO codes VALUES " + ", ".join(f"(x'{code.hex()}')" for code in codes(own)))
+            cursor.execute(
+                "INSERT INTO codes VALUES " + ", ".join(f"(x'{code.hex()}')" for code in codes(own))
+            )
             text = f"CONVERT(code USING {own.name})"
-            cursor.execute(f"SELECT code, HEX(CONVERT({text} USING utf8mb4)) FROM codes WHERE HEX({text}) = HEX(code)")
+            cursor.execute(
+                f"SELECT code, HEX(CONVERT({text} USING utf8mb4)) FROM codes WHERE HEX({text}) "
+                "= HEX(code)"
+            )
             for code, shown in cursor.fetchall():
                 there = bytes.fromhex(shown or "").decode()
                 if there and code not in NO_CODES.get(own.name, ()) and own.shown(code) != there:
@@ -59,15 +73,25 @@ def test_surrogates_are_shown_as_by_the_server(name: str, server_factory: Server
     raw = {"autocommit": True, "charset": "utf8mb4", "database": "mysql", "use_unicode": False}
     with server_factory.shared(name).connect(**raw) as connection, connection.cursor() as cursor:
         for charset_name, width in (("ucs2", 2), ("utf32", 4), ("utf16", 2)):
-            texts = [one.to_bytes(width) + other.to_bytes(width) for one in lone for other in (0x61, *lone)]
+            texts = [
+                one.to_bytes(width) + other.to_bytes(width)
+                for one in lone
+                for other in (0x61, *lone)
+            ]
             cursor.execute("SET sql_mode = ''")
-            cursor.execute(f"CREATE TEMPORARY TABLE lone (a VARCHAR(2) CHARACTER SET {charset_name})")
+            cursor.execute(
+                f"CREATE TEMPORARY TABLE lone (a VARCHAR(2) CHARACTER SET {charset_name})"
+            )
             for text in texts:
                 cursor.execute(f"INSERT IGNORE INTO lone VALUES (x'{text.hex()}')")
             cursor.execute("SELECT HEX(a), a FROM lone WHERE a <> ''")
             for stored, shown in cursor.fetchall():
                 seen += 1
-                ours = CHARSETS[charset_name].shown(bytes.fromhex(stored.decode())).encode("utf-8", "surrogateescape")
+                ours = (
+                    CHARSETS[charset_name]
+                    .shown(bytes.fromhex(stored.decode()))
+                    .encode("utf-8", "surrogateescape")
+                )
                 if ours != shown:
                     wrong.append((charset_name, stored, shown, ours))
             cursor.execute("DROP TEMPORARY TABLE lone")
@@ -75,7 +99,21 @@ def test_surrogates_are_shown_as_by_the_server(name: str, server_factory: Server
     assert wrong == []
 
 
-@pytest.mark.parametrize("name", ["armscii8", "geostd8", "dec8", "keybcs2", "swe7", "hebrew", "greek", "cp1256", "tis620", "koi8u"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "armscii8",
+        "geostd8",
+        "dec8",
+        "keybcs2",
+        "swe7",
+        "hebrew",
+        "greek",
+        "cp1256",
+        "tis620",
+        "koi8u",
+    ],
+)
 def test_what_is_shown_can_be_stored_again(name: str) -> None:
     own = CHARSETS[name]
     for code in range(256):
@@ -89,18 +127,29 @@ def test_collations_have_the_servers_numbers(name: str, server_factory: ServerFa
     table, column = ("COLLATIONS", "COLLATION_NAME")
     if name == "mariadb":
         table, column = ("COLLATION_CHARACTER_SET_APPLICABILITY", "FULL_COLLATION_NAME")
-    found = server_factory.shared(name).query(f"SELECT ID, {column}, CHARACTER_SET_NAME FROM information_schema.{table}")
+    found = server_factory.shared(name).query(
+        f"SELECT ID, {column}, CHARACTER_SET_NAME FROM information_schema.{table}"
+    )
     assert len(found) > 200
     for number, collation, own in found:
         assert charset_of_collation(number) == charset(own)
-        assert collation_name(number, mariadb=name == "mariadb") == collation.replace("utf8_", "utf8mb3_")
+        assert collation_name(number, mariadb=name == "mariadb") == collation.replace(
+            "utf8_", "utf8mb3_"
+        )
 
 
 @pytest.mark.parametrize("name", ["5.7", "9.7", "mariadb"])
-def test_a_database_has_the_collation_of_its_session(name: str, server_factory: ServerFactory, tmp_path: Path) -> None:
+def test_a_database_has_the_collation_of_its_session(
+    name: str, server_factory: ServerFactory, tmp_path: Path
+) -> None:
     """The log has its number only. MariaDB's Croatian is another one than MySQL's of that name."""
     server = server_factory.shared(name)
-    for collation in ("latin1_german2_ci", "utf8mb4_polish_ci", "utf16_croatian_ci", "cp1250_czech_cs"):
+    for collation in (
+        "latin1_german2_ci",
+        "utf8mb4_polish_ci",
+        "utf16_croatian_ci",
+        "cp1250_czech_cs",
+    ):
         server.execute("DROP DATABASE IF EXISTS other")
         table = "CREATE TABLE other.t (a VARCHAR(10), UNIQUE KEY (a))"
         statements = (f"SET collation_server = {collation}", "CREATE DATABASE other", table)

@@ -1,7 +1,9 @@
-"""DDL of real servers, replayed in memory: each table has the columns, keys and rows that the server shows of it.
+"""DDL of real servers, replayed in memory: each table has the columns, keys and rows that the
+server shows of it.
 
-A case of ddl_cases.sql is a comment with its servers and a title, and statements, which are run in a new database. None of them
-fails, so all are in the log. One server serves all cases of its version.
+A case of ddl_cases.sql is a comment with its servers and a title, and statements, which are run in
+a new database. None of them fails, so all are in the log. One server serves all cases of its
+version.
 """
 
 from __future__ import annotations
@@ -13,8 +15,14 @@ import pytest
 
 from applier.mysql.into import replay_into
 from applier.mysql.into_options import IntoOptions
-from applier.mysql.statements.ddl import commits_by_itself, is_atomic_create, is_temporary, passed_by_replica
+from applier.mysql.statements.ddl import (
+    commits_by_itself,
+    is_atomic_create,
+    is_temporary,
+    passed_by_replica,
+)
 from applier.options import parse_options
+from tests.mysql.ddl_into_cases import INTO_CASES
 from tests.mysql.server_shapes import log_of, shape_in_memory, shape_on
 from tests.mysql.server_support import endpoint
 from tests.servers.fixtures import ServerFactory
@@ -26,16 +34,26 @@ _CASE = re.compile(r"-- ([^:\n]*): ([^\n]*)\n(.*?)(?=\n\n--|\Z)", re.DOTALL)
 def cases() -> list[tuple[str, str, tuple[str, ...]]]:
     """(server, title, statements)"""
     found = []
-    for servers, title, text in _CASE.findall(Path(__file__).with_name("ddl_cases.sql").read_text()):
+    for servers, title, text in _CASE.findall(
+        Path(__file__).with_name("ddl_cases.sql").read_text()
+    ):
         statements = tuple(re.split(r";\s*(?:\n|\Z)", text.strip())[:-1])
         for name in servers.split():
             found += [(server, title, statements) for server in SERVERS.get(name, (name,))]
     return sorted(found)
 
 
-@pytest.mark.parametrize(("server_name", "title", "statements"), cases(), ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    ("server_name", "title", "statements"),
+    cases(),
+    ids=lambda value: value if isinstance(value, str) else "",
+)
 def test_tables_are_as_the_server_shows_them(
-    server_name: str, title: str, statements: tuple[str, ...], server_factory: ServerFactory, tmp_path: Path
+    server_name: str,
+    title: str,
+    statements: tuple[str, ...],
+    server_factory: ServerFactory,
+    tmp_path: Path,
 ) -> None:
     server = server_factory.shared(server_name)
     file, errors = log_of(server, tmp_path, statements, "d")
@@ -43,221 +61,19 @@ def test_tables_are_as_the_server_shows_them(
     assert shape_in_memory(file, "d") == shape_on(server, "d"), title
 
 
-INTO_CASES = [
-    ("mariadb", "a routine in sql_mode ORACLE, then rows", (
-        "CREATE TABLE t (a INT)",
-        "SET sql_mode = 'ORACLE'",
-        "CREATE PROCEDURE p AS BEGIN NULL; END",
-        "INSERT INTO t VALUES (1), (2)",
-        "UPDATE t SET a = a + 1",
-    )),
-    ("mariadb", "SET STATEMENT around what commits by itself", (
-        "CREATE TABLE t (a INT)",
-        "INSERT INTO t VALUES (1)",
-        "SET STATEMENT lock_wait_timeout = 5 FOR ALTER TABLE t ADD b INT DEFAULT 3",
-        "INSERT INTO t VALUES (2, 4)",
-    )),
-    ("5.7", "a database's name and a client in koi8r", (
-        "CREATE TABLE t (a INT)",
-        "CREATE DATABASE `бд`",
-        "SET character_set_client = koi8r",
-        "USE `бд`".encode("koi8-r"),
-        "CREATE TABLE d.u (b VARCHAR(10))",
-        "INSERT INTO d.u VALUES (1)",
-        "DROP DATABASE `бд`".encode("koi8-r"),
-    )),
-    ("mariadb", "check_constraint_checks is off for an ALTER", (
-        "CREATE TABLE t (a INT, CHECK (a < 10))",
-        "SET check_constraint_checks = 0",
-        "INSERT INTO t VALUES (11)",
-        "ALTER TABLE t ADD b INT DEFAULT 20 CHECK (b < 10)",
-        "SET check_constraint_checks = 1",
-        "CREATE TABLE u (a INT)",
-        "INSERT INTO u VALUES (1)",
-        "SET check_constraint_checks = 0",
-        "ALTER TABLE u ADD b INT DEFAULT 20 CHECK (b < 10)",
-    )),
-    ("mariadb", "a system-versioned table in a session that may alter it", (
-        "SET system_versioning_alter_history = KEEP",
-        "CREATE TABLE t (a INT) WITH SYSTEM VERSIONING",
-        "INSERT INTO t VALUES (1)",
-        "ALTER TABLE t ADD b INT DEFAULT 3",
-    )),
-    ("mariadb", "rows with a history of their own", (
-        "CREATE TABLE t (a INT) WITH SYSTEM VERSIONING",
-        "SET binlog_format = STATEMENT, system_versioning_insert_history = ON",
-        "INSERT INTO t (a, row_start, row_end) VALUES (1, '2020-01-01', '2021-01-01'), (2, '2020-01-01', '2030-01-01')",
-        "SET system_versioning_insert_history = OFF",
-        "INSERT INTO t VALUES (3)",
-    )),
-    ("mariadb", "sql_if_exists", (
-        "CREATE TABLE t (a INT)",
-        "SET sql_if_exists = ON",
-        "RENAME TABLE x TO y, t TO u",
-        "DROP TABLE x",
-        "DROP VIEW v",
-        "DROP PROCEDURE p",
-        "DROP TRIGGER g",
-        "DROP DATABASE e",
-        "DROP SEQUENCE s",
-        "INSERT INTO u VALUES (1)",
-    )),
-    *((version, "tables with triggers and without in one statement", (
-        "CREATE TABLE t (a INT) ENGINE=InnoDB",
-        "CREATE TABLE u (a INT) ENGINE=InnoDB",
-        "CREATE TABLE v (a INT) ENGINE=InnoDB",
-        "CREATE TRIGGER t1 BEFORE INSERT ON t FOR EACH ROW INSERT INTO u VALUES (NEW.a + 1)",
-        "CREATE TRIGGER u1 BEFORE INSERT ON u FOR EACH ROW INSERT INTO v VALUES (NEW.a + 1)",
-        "INSERT INTO t VALUES (1)",
-        "INSERT INTO t VALUES (2), (3)",
-        "DROP TRIGGER u1",
-        "CREATE TRIGGER v1 AFTER INSERT ON v FOR EACH ROW INSERT INTO u VALUES (NEW.a + 10)",
-        "INSERT INTO v VALUES (5)",
-        "RENAME TABLE v TO w",
-        "INSERT INTO t VALUES (7)",
-    )) for version in ("5.7", "9.7", "mariadb")),
-    ("mariadb", "an empty geometry", (
-        "CREATE TABLE t (a INT, g GEOMETRY)",
-        "INSERT INTO t VALUES (1, POINT(1, 2))",
-        "SET sql_mode = ''",
-        "INSERT INTO t VALUES (2, NULL)",
-        "DELETE FROM t WHERE a = 2",
-        "ALTER TABLE t ADD h GEOMETRY NOT NULL",
-        "UPDATE t SET a = 3",
-        "DELETE FROM t",
-    )),
-    *((version, "ALTER DATABASE without a name, of a routine elsewhere", (
-        "CREATE DATABASE e",
-        "CREATE PROCEDURE e.p () ALTER DATABASE CHARACTER SET latin2",
-        "CREATE TABLE t (a CHAR(1))",
-        "CALL e.p()",
-        "CREATE TABLE u (a CHAR(1))",
-        "DROP DATABASE e",
-    )) for version in ("5.7", "9.7", "mariadb")),
-    ("9.7", "a foreign key to a column that is not unique", (
-        "SET restrict_fk_on_non_standard_key = OFF",
-        "CREATE TABLE p (a INT, KEY (a))",
-        "CREATE TABLE c (a INT, FOREIGN KEY (a) REFERENCES p (a))",
-        "INSERT INTO p VALUES (1)",
-    )),
-    ("5.7", "NULL in AUTO_INCREMENT", (
-        "CREATE TABLE t (a INT AUTO_INCREMENT NULL UNIQUE, b INT)",
-        "INSERT INTO t VALUES (NULL, 1), (NULL, 2), (5, 3)",
-    )),
-    ("5.7", "generated columns of a session in another time zone", (
-        "SET time_zone = '+03:00'",
-        "CREATE TABLE t (id INT PRIMARY KEY, a TIMESTAMP NULL, b VARCHAR(30) AS (CONCAT(a, 'x')) STORED, c INT AS (HOUR(a)) VIRTUAL)",
-        "INSERT INTO t (id, a) VALUES (1, '2020-01-01 01:00:00'), (2, NULL)",
-        "UPDATE t SET a = '2020-06-01 02:00:00' WHERE id = 2",
-        "DELETE FROM t WHERE id = 1",
-    )),
-    ("9.7", "generated columns of a session in another time zone", (
-        "SET time_zone = '+03:00'",
-        "CREATE TABLE t (id INT PRIMARY KEY, a TIMESTAMP NULL, b VARCHAR(30) AS (CONCAT(a, 'x')) STORED, c INT AS (HOUR(a)) VIRTUAL)",
-        "INSERT INTO t (id, a) VALUES (1, '2020-01-01 01:00:00'), (2, NULL)",
-        "UPDATE t SET a = '2020-06-01 02:00:00' WHERE id = 2",
-        "DELETE FROM t WHERE id = 1",
-    )),
-    ("9.7", "generated columns that tell how a document is stored", (
-        "CREATE TABLE t (j JSON, s INT AS (JSON_STORAGE_SIZE(j)) STORED, f INT AS (JSON_STORAGE_FREE(j)))",
-        """INSERT INTO t (j) VALUES ('{"a": "long enough", "b": [1, 2]}')""",
-        "UPDATE t SET j = JSON_SET(j, '$.a', 'x')",
-        "UPDATE t SET j = JSON_REMOVE(j, '$.b')",
-    )),
-    ("mariadb", "CREATE OR REPLACE TABLE from a SELECT of another type", (
-        "CREATE TABLE t (a INT)",
-        "INSERT INTO t VALUES (1)",
-        "CREATE OR REPLACE TABLE t AS SELECT 1.50 AS a",
-        "CREATE OR REPLACE TABLE t AS SELECT 'x' AS b, 2 AS c",
-    )),
-    *((version, "a session in swe7", (
-        "SET NAMES swe7",
-        "CREATE TABLE t (a VARCHAR(10)) CHARACTER SET swe7",
-        "INSERT INTO t VALUES ('abc')",
-        "CREATE TABLE u (a INT)",
-        "INSERT INTO u VALUES (1)",
-    )) for version in ("5.7", "mariadb")),  # 9.7.4 refuses SHOW STATUS in such a session
-    *((version, "a default by its bytes", (
-        "CREATE TABLE t (a ENUM(0xE4, '1', '2') NOT NULL DEFAULT 0xE4, b SET('ö', 'x') DEFAULT 0xF62C78) CHARACTER SET latin1",
-        "INSERT INTO t VALUES ('1', 'x')",
-        "INSERT INTO t VALUES (DEFAULT, DEFAULT)",
-        "ALTER TABLE t ADD c ENUM('ü', 'z') NOT NULL DEFAULT 0xFC",
-    )) for version in ("5.7", "9.7", "mariadb")),
-    *((version, "an update that moves rows between partitions", (
-        "CREATE TABLE t (a INT, b INT)",
-        "ALTER TABLE t PARTITION BY RANGE (a) (PARTITION p VALUES LESS THAN (10), PARTITION q VALUES LESS THAN (90))",
-        "INSERT INTO t VALUES (1, 1), (2, 2), (11, 3), (12, 4), (21, 5)",
-        "UPDATE t SET a = a + 10",
-        "UPDATE t SET a = a - 10 WHERE a > 12",
-    )) for version in ("5.7", "9.7", "mariadb")),
-    ("mariadb", "YEAR(2)", (
-        "SET sql_mode = ''",
-        "CREATE TABLE t (a YEAR(2), b YEAR)",
-        "INSERT IGNORE INTO t VALUES (0, 0), ('0000', '0'), (1900, 1900), (2000, 2000)",
-        "UPDATE t SET b = 2001 WHERE a = 0",
-    )),
-    ("mariadb", "a table that is system-versioned for one column", (
-        "CREATE TABLE t (a INT WITH SYSTEM VERSIONING, b INT)",
-        "INSERT INTO t VALUES (1, 2)",
-        "UPDATE t SET a = 2",
-    )),
-    *((version, "a generated TIMESTAMP without explicit defaults", (
-        "SET explicit_defaults_for_timestamp = OFF" if version == "9.7" else "SET sql_mode = ''",
-        "CREATE TABLE t (a DATETIME, b TIMESTAMP GENERATED ALWAYS AS (a) STORED NOT NULL)",
-        "INSERT INTO t (a) VALUES ('2020-01-01 00:00:00')",
-        "INSERT IGNORE INTO t (a) VALUES (NULL)",
-        "DELETE FROM t WHERE a IS NULL",
-        "INSERT IGNORE INTO t (a) VALUES (NULL)",
-    )) for version in ("5.7", "9.7")),
-    *(("mariadb", f"explicit_defaults_for_timestamp is {value}", (
-        f"SET explicit_defaults_for_timestamp = {value}",
-        "CREATE TABLE t (a TIMESTAMP, b TIMESTAMP)",
-        "INSERT INTO t VALUES ('2020-01-01 00:00:00', '2020-01-01 00:00:00')",
-    )) for value in ("ON", "OFF")),
-    ("mariadb", "COLLATE DEFAULT", (
-        "CREATE TABLE t (a CHAR(10) COLLATE DEFAULT, b CHAR(1) CHARACTER SET latin2 COLLATE DEFAULT) COLLATE utf8mb4_bin",
-        "ALTER TABLE t ADD c CHAR(11) COLLATE DEFAULT, ADD d CHAR(1)",
-    )),
-    *((version, "a session in UTF-32", (
-        "SET collation_connection = utf32_general_ci",
-        "CREATE TABLE t (a VARCHAR(10)) CHARACTER SET utf32",
-        "INSERT INTO t VALUES ('abc')",
-        "ALTER TABLE t ADD b INT",
-    )) for version in ("5.7", "9.7", "mariadb")),
-    *((version, "ENUM without a label beside an empty one", (
-        "SET sql_mode = ''",
-        "CREATE TABLE t (i INT, c ENUM('a', '', 'b'))",
-        "INSERT INTO t VALUES (1, 'zz'), (2, ''), (3, 'b'), (4, NULL)",
-        "ALTER TABLE t CHANGE c c ENUM('', 'a', 'b') CHARACTER SET latin2",
-        "ALTER TABLE t CHANGE c c ENUM('a', '') NOT NULL",
-    )) for version in ("5.7", "9.7", "mariadb")),
-    *((version, "prefixes as long as their column", (
-        "CREATE TABLE t (a VARCHAR(20) NOT NULL, b CHAR(5), c BINARY, d INT, UNIQUE KEY (a(20)), KEY (b(5), a(19)), KEY (c(1)))",
-        "INSERT INTO t VALUES ('x', 'y', 'z', 1), ('u', 'y', 'z', 2)",
-        "UPDATE t SET d = 3 WHERE a = 'u'",
-        "ALTER TABLE t MODIFY a VARCHAR(40) NOT NULL, ADD e INT",
-        "DELETE FROM t WHERE a = 'x'",
-        "ALTER TABLE t DROP KEY a, ADD KEY f (a(10))",
-        "ALTER TABLE t MODIFY a VARCHAR(5) NOT NULL",
-    )) for version in ("5.7", "9.7", "mariadb")),
-    ("9.7", "generated columns that depend on the SQL mode", (
-        "SET sql_mode = 'TIME_TRUNCATE_FRACTIONAL'",
-        "CREATE TABLE t (a DECIMAL(10,2), u INT UNSIGNED, g TIME(1) AS (a) STORED)",
-        "INSERT INTO t (a, u) VALUES (1.55, 1), (2.55, 3)",
-        "DELETE FROM t WHERE u = 3",
-    )),
-    ("9.7", "CREATE TABLE with options and SELECT", (
-        "CREATE TABLE t ROW_FORMAT=DYNAMIC SELECT REPEAT('a', 50) c",
-        "CREATE TABLE u COMMENT='x' PARTITION BY HASH (a) PARTITIONS 3 SELECT 1 AS a",
-        "INSERT INTO t VALUES ('b')",
-    )),
-]  # fmt: skip
-
-
 @pytest.mark.parametrize("apply", ["native", "sql"])
-@pytest.mark.parametrize(("server_name", "title", "statements"), INTO_CASES, ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    ("server_name", "title", "statements"),
+    INTO_CASES,
+    ids=lambda value: value if isinstance(value, str) else "",
+)
 def test_a_server_takes_the_log(
-    server_name: str, title: str, statements: tuple[str, ...], apply: str, server_factory: ServerFactory, tmp_path: Path
+    server_name: str,
+    title: str,
+    statements: tuple[str, ...],
+    apply: str,
+    server_factory: ServerFactory,
+    tmp_path: Path,
 ) -> None:
     """The same server is source and target: what the log made is dropped before it is replayed."""
     server = server_factory.shared(server_name)
@@ -266,15 +82,26 @@ def test_a_server_takes_the_log(
     assert errors == []
     server.execute("DROP DATABASE d")
     replay_id = f"{title}, {apply}"
-    outcome = replay_into([str(file)], endpoint(server), parse_options(), IntoOptions(apply=apply, force=True, replay_id=replay_id))
+    outcome = replay_into(
+        [str(file)],
+        endpoint(server),
+        parse_options(),
+        IntoOptions(apply=apply, force=True, replay_id=replay_id),
+    )
     assert outcome.error is None
     assert shape_on(server, "d") == wanted
 
 
 def test_a_target_that_makes_invisible_keys(server_factory: ServerFactory, tmp_path: Path) -> None:
-    """Neither the dump's tables nor the log's get them: sql_generate_invisible_primary_key is not for appliers."""
+    """Neither the dump's tables nor the log's get them: sql_generate_invisible_primary_key is not
+    for appliers."""
     server = server_factory.shared("9.7")
-    file, errors = log_of(server, tmp_path, ("CREATE TABLE t (a INT)", "CREATE TABLE u SELECT 1 AS a", "INSERT INTO t VALUES (1)"), "d")
+    file, errors = log_of(
+        server,
+        tmp_path,
+        ("CREATE TABLE t (a INT)", "CREATE TABLE u SELECT 1 AS a", "INSERT INTO t VALUES (1)"),
+        "d",
+    )
     wanted = shape_on(server, "d")
     assert errors == []
     dump = tmp_path / "before.sql"
@@ -292,10 +119,17 @@ def test_a_target_that_makes_invisible_keys(server_factory: ServerFactory, tmp_p
 
 
 @pytest.mark.parametrize("apply", ["native", "sql"])
-def test_a_drop_that_failed_in_part_is_logged_without_its_error(apply: str, server_factory: ServerFactory, tmp_path: Path) -> None:
+def test_a_drop_that_failed_in_part_is_logged_without_its_error(
+    apply: str, server_factory: ServerFactory, tmp_path: Path
+) -> None:
     """By MariaDB. A replica passes over what is missing, and so does the replay; it says so."""
     server = server_factory.shared("mariadb")
-    statements = ("CREATE TABLE t (a INT)", "CREATE TABLE kept (a INT)", "DROP TABLE t, missing", "INSERT INTO kept VALUES (1)")
+    statements = (
+        "CREATE TABLE t (a INT)",
+        "CREATE TABLE kept (a INT)",
+        "DROP TABLE t, missing",
+        "INSERT INTO kept VALUES (1)",
+    )
     file, errors = log_of(server, tmp_path, statements, "d")
     assert len(errors) == 1
     wanted = shape_on(server, "d")
@@ -310,11 +144,17 @@ def test_a_drop_that_failed_in_part_is_logged_without_its_error(apply: str, serv
 def test_alter_ignore_loses_rows_of_mariadb(server_factory: ServerFactory, tmp_path: Path) -> None:
     """Both of two rows with the same clustered key. Another release may keep one."""
     server = server_factory.shared("mariadb")
-    statements = ("CREATE TABLE t (a INT)", "INSERT INTO t VALUES (2), (1), (1), (3)", "ALTER IGNORE TABLE t ADD PRIMARY KEY (a)")
+    statements = (
+        "CREATE TABLE t (a INT)",
+        "INSERT INTO t VALUES (2), (1), (1), (3)",
+        "ALTER IGNORE TABLE t ADD PRIMARY KEY (a)",
+    )
     file, errors = log_of(server, tmp_path, statements, "d")
     assert errors == []
     assert server.query("SELECT a FROM d.t") == ((2,), (3,))
-    with pytest.raises(AssertionError, match=r"1235: .* ALTER IGNORE of rows with the same PRIMARY"):
+    with pytest.raises(
+        AssertionError, match=r"1235: .* ALTER IGNORE of rows with the same PRIMARY"
+    ):
         shape_in_memory(file, "d")
 
 
@@ -328,7 +168,9 @@ def test_what_a_replica_of_mariadb_passes() -> None:
 def test_what_makes_a_table_and_its_rows_at_once() -> None:
     assert is_atomic_create("CREATE TABLE t (a int) START TRANSACTION ROW_FORMAT=DYNAMIC")
     assert is_atomic_create("create table t (a int) start transaction")
-    assert not is_atomic_create("CREATE TABLE t (start INT, transaction INT COMMENT 'START TRANSACTION')")
+    assert not is_atomic_create(
+        "CREATE TABLE t (start INT, transaction INT COMMENT 'START TRANSACTION')"
+    )
     assert not is_atomic_create("START TRANSACTION")
     assert commits_by_itself("SET STATEMENT lock_wait_timeout = 5 FOR ALTER TABLE t ADD b INT")
     assert is_temporary("SET STATEMENT lock_wait_timeout = 5 FOR CREATE TEMPORARY TABLE t (a INT)")

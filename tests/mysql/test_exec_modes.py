@@ -1,7 +1,9 @@
-"""What the exec mode and the skip list let pass: the same rows and the same counts from every way to replay a log, and from a replica.
+"""What the exec mode and the skip list let pass: the same rows and the same counts from every way
+to replay a log, and from a replica.
 
-A source's log goes over tables that differ from the source's: into memory, into a server natively and by statements, and through a
-real replica with slave_exec_mode = IDEMPOTENT or slave_skip_errors.
+A source's log goes over tables that differ from the source's: into memory, into a server natively
+and by statements, and through a real replica with slave_exec_mode = IDEMPOTENT or
+slave_skip_errors.
 """
 
 from __future__ import annotations
@@ -30,15 +32,19 @@ SKIPPED = "1032,1062,1451,1452"
 MISSING_IN_I = "let pass by --skip-errors: error 1032 on table d.i"
 SETUP = """
 CREATE DATABASE d
-CREATE TABLE d.k (a INT PRIMARY KEY, u INT NOT NULL, b INT, c VARCHAR(9), UNIQUE KEY (u)) ENGINE=InnoDB
-INSERT INTO d.k VALUES (1, 1, 1, 'a'), (2, 2, 2, 'b'), (3, 3, 3, 'c'), (4, 4, 4, 'd'), (5, 5, 5, 'e'), (6, 6, 6, 'f'), (7, 7, 7, 'g')
+CREATE TABLE d.k (a INT PRIMARY KEY, u INT NOT NULL, b INT, c VARCHAR(9),
+    UNIQUE KEY (u)) ENGINE=InnoDB
+INSERT INTO d.k VALUES (1, 1, 1, 'a'), (2, 2, 2, 'b'), (3, 3, 3, 'c'), (4, 4, 4, 'd'),
+    (5, 5, 5, 'e'), (6, 6, 6, 'f'), (7, 7, 7, 'g')
 CREATE TABLE d.n (a INT, b VARCHAR(9)) ENGINE=InnoDB
-INSERT INTO d.n VALUES (0, 'o'), (1, 'x'), (1, 'x'), (1, 'x'), (2, 'y'), (3, NULL), (4, 'z'), (6, 's'), (7, 't')
+INSERT INTO d.n VALUES (0, 'o'), (1, 'x'), (1, 'x'), (1, 'x'), (2, 'y'), (3, NULL), (4, 'z'),
+    (6, 's'), (7, 't')
 CREATE TABLE d.i (a INT, b INT, KEY k (a)) ENGINE=InnoDB
 INSERT INTO d.i VALUES (1, 1), (1, 2), (2, 1), (3, 3), (4, 4), (5, 5), (6, 6), (7, 7)
 CREATE TABLE d.p (a INT PRIMARY KEY, b INT) ENGINE=InnoDB
 CREATE TABLE d.f (a INT PRIMARY KEY, p INT, FOREIGN KEY r (p) REFERENCES d.p (a)) ENGINE=InnoDB
-CREATE TABLE d.c (a INT PRIMARY KEY, p INT, FOREIGN KEY s (p) REFERENCES d.p (a) ON DELETE CASCADE ON UPDATE CASCADE) ENGINE=InnoDB
+CREATE TABLE d.c (a INT PRIMARY KEY, p INT, FOREIGN KEY s (p) REFERENCES d.p (a) ON DELETE CASCADE
+    ON UPDATE CASCADE) ENGINE=InnoDB
 INSERT INTO d.p VALUES (1, 1), (2, 2), (3, 3), (8, 8), (9, 9)
 INSERT INTO d.f VALUES (1, 1), (2, 2)
 INSERT INTO d.c VALUES (1, 8), (2, 9), (3, 9)
@@ -84,7 +90,7 @@ INSERT INTO d.c VALUES (10, 8), (11, 9)
 
 
 def lines(text: str) -> tuple[str, ...]:
-    return tuple(text.strip().splitlines())
+    return tuple(text.strip().replace("\n    ", " ").splitlines())
 
 
 class Case:
@@ -102,7 +108,9 @@ class Case:
         self.targets.close()
 
     def in_memory(self, **options: Any) -> tuple[applier.ReplayResult, Tables]:
-        tables = applier.load_schema(";\n".join((*lines(SETUP), *lines(APART))) + ";", server=self.version)
+        tables = applier.load_schema(
+            ";\n".join((*lines(SETUP), *lines(APART))) + ";", server=self.version
+        )
         return applier.replay([self.log], into=tables, **options), tables
 
     def target(self) -> Server:
@@ -113,27 +121,44 @@ class Case:
     def into_server(self, mode: str, **options: Any) -> tuple[TargetOutcome, Server]:
         server = self.target()
         into = IntoOptions(apply=mode, force=True, replay_id=f"{mode}-{len(options)}")
-        return replay_into([str(self.log)], endpoint(server), parse_options(**options), into), server
+        return replay_into(
+            [str(self.log)], endpoint(server), parse_options(**options), into
+        ), server
 
     def replica(self, **options: str) -> Server:
         """A replica with these options that has carried out the log, or stopped in it."""
         word = "replica" if self.version == "9.7" else "slave"
         named = {name.replace("slave", word): value for name, value in options.items()}
-        replica = self.factory(self.version, options={"server_id": 12, f"skip_{word}_start": None, **named})
+        replica = self.factory(
+            self.version, options={"server_id": 12, f"skip_{word}_start": None, **named}
+        )
         replica.execute("SET foreign_key_checks = 0", *lines(SETUP), *lines(APART))
         source = self.source
-        wanted = {"HOST": "'127.0.0.1'", "PORT": source.port, "USER": "'root'", "PASSWORD": f"'{source.password}'"}
+        wanted = {
+            "HOST": "'127.0.0.1'",
+            "PORT": source.port,
+            "USER": "'root'",
+            "PASSWORD": f"'{source.password}'",
+        }
         wanted |= {"LOG_FILE": f"'{self.log.name}'", "LOG_POS": 4}
         if self.version == "9.7":
             to = ", ".join(f"SOURCE_{name} = {value}" for name, value in wanted.items())
-            replica.execute(f"CHANGE REPLICATION SOURCE TO {to}, GET_SOURCE_PUBLIC_KEY = 1", "START REPLICA")
+            replica.execute(
+                f"CHANGE REPLICATION SOURCE TO {to}, GET_SOURCE_PUBLIC_KEY = 1", "START REPLICA"
+            )
         else:
-            replica.execute(f"CHANGE MASTER TO {', '.join(f'MASTER_{name} = {value}' for name, value in wanted.items())}", "START SLAVE")
+            replica.execute(
+                "CHANGE MASTER TO "
+                f"{', '.join(f'MASTER_{name} = {value}' for name, value in wanted.items())}",
+                "START SLAVE",
+            )
         self._wait(replica)
         return replica
 
     def _wait(self, replica: Server) -> None:
-        file, position = self.source.query("SHOW BINARY LOG STATUS" if self.version == "9.7" else "SHOW MASTER STATUS")[0][:2]
+        file, position = self.source.query(
+            "SHOW BINARY LOG STATUS" if self.version == "9.7" else "SHOW MASTER STATUS"
+        )[0][:2]
         wanted = (file, position)
         for _ in range(1200):
             status = self.status(replica)
@@ -147,8 +172,14 @@ class Case:
         new = self.version == "9.7"
         with replica.connect() as connection, connection.cursor() as cursor:
             cursor.execute("SHOW REPLICA STATUS" if new else "SHOW SLAVE STATUS")
-            row = dict(zip([column[0] for column in cursor.description], cursor.fetchone(), strict=True))
-        place = ("Relay_Source_Log_File", "Exec_Source_Log_Pos") if new else ("Relay_Master_Log_File", "Exec_Master_Log_Pos")
+            row = dict(
+                zip([column[0] for column in cursor.description], cursor.fetchone(), strict=True)
+            )
+        place = (
+            ("Relay_Source_Log_File", "Exec_Source_Log_Pos")
+            if new
+            else ("Relay_Master_Log_File", "Exec_Master_Log_Pos")
+        )
         return {
             "file": row[place[0]],
             "position": row[place[1]],
@@ -159,7 +190,11 @@ class Case:
 
 
 @pytest.fixture(scope="module", params=REPLICAS)
-def case(request: pytest.FixtureRequest, server_factory: ServerFactory, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Case]:
+def case(
+    request: pytest.FixtureRequest,
+    server_factory: ServerFactory,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Case]:
     case = Case(request.param, server_factory, tmp_path_factory.mktemp("log"))
     yield case
     case.close()
@@ -187,10 +222,12 @@ def test_idempotent(case: Case) -> None:
 
 
 def test_skipped_errors(case: Case) -> None:
-    """Where a row is missing, an index scan leaves the rest of its event, and a hash scan over the table does not.
+    """Where a row is missing, an index scan leaves the rest of its event, and a hash scan over the
+    table does not.
 
-    SQL mode does the same by 8.0's default; but by a key that is not unique it passes over the missing rows only, where a server's hash
-    scan leaves the event at the first value that no row has.
+    SQL mode does the same by 8.0's default; but by a key that is not unique it passes over the
+    missing rows only, where a server's hash scan leaves the event at the first value that no row
+    has.
     """
     result, tables = case.in_memory(skip_errors=SKIPPED)
     assert result.error is None
@@ -202,7 +239,13 @@ def test_skipped_errors(case: Case) -> None:
     by_statements, server = case.into_server("sql", skip_errors=SKIPPED)
     assert by_statements.error is None
     assert [table["table"] for table in differences(server, tables_by_8_0)] == ["d.i"]
-    assert server.query("SELECT a, b FROM d.i ORDER BY a, b") == ((1, 2), (1, 3), (3, 9), (6, 7), (7, 8))
+    assert server.query("SELECT a, b FROM d.i ORDER BY a, b") == (
+        (1, 2),
+        (1, 3),
+        (3, 9),
+        (6, 7),
+        (7, 8),
+    )
     here, there = passed(by_statements.notes), passed(by_8_0.notes)
     assert here.pop(MISSING_IN_I) == 3
     assert there.pop(MISSING_IN_I) == 5
@@ -222,7 +265,11 @@ def test_the_first_error_stops_all_at_the_same_event(case: Case) -> None:
     for mode in ("sql", "native"):
         outcome, _ = case.into_server(mode)
         error: Any = outcome.error
-        assert (error.number, error.position, error.table) == (result.error.number, result.error.position, result.error.table)
+        assert (error.number, error.position, error.table) == (
+            result.error.number,
+            result.error.position,
+            result.error.table,
+        )
 
 
 def test_rows_in_native_mode_are_not_skipped_and_it_is_said_how(case: Case) -> None:

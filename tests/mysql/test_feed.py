@@ -27,7 +27,9 @@ def test_it_is_the_last_one(uuid: str, tmp_path: Path) -> None:
 
 def test_one_of_the_other_kind_of_server_is_refused(tmp_path: Path) -> None:
     """The log would be replayed to its end."""
-    with pytest.raises(UsageError, match="0-1-2 names transactions of MariaDB, and the log is one of MySQL"):
+    with pytest.raises(
+        UsageError, match="0-1-2 names transactions of MariaDB, and the log is one of MySQL"
+    ):
         taken(tmp_path, "0-1-2")
 
 
@@ -39,7 +41,9 @@ def test_what_is_no_gtid_is_refused(tmp_path: Path) -> None:
 def test_a_target_takes_no_gtid_of_the_other_kind_of_server(tmp_path: Path) -> None:
     (source,) = Feed([str(write(tmp_path, log(*insert(1, 5))))], parse_options())
     check_own_gtid(source.transaction, is_mariadb=False)
-    with pytest.raises(UsageError, match=f"--gtid: {UUID_TEXT}:1 is a GTID of MySQL, and the target is MariaDB"):
+    with pytest.raises(
+        UsageError, match=f"--gtid: {UUID_TEXT}:1 is a GTID of MySQL, and the target is MariaDB"
+    ):
         check_own_gtid(source.transaction, is_mariadb=True)
 
 
@@ -52,7 +56,9 @@ def test_a_target_takes_no_gtid_of_the_other_kind_of_server(tmp_path: Path) -> N
         ({}, None),
     ],
 )
-def test_times_that_the_log_does_not_have_are_said(times: dict[str, str], said: str | None, tmp_path: Path) -> None:
+def test_times_that_the_log_does_not_have_are_said(
+    times: dict[str, str], said: str | None, tmp_path: Path
+) -> None:
     feed = Feed([str(write(tmp_path, log(*insert(1, 5))))], parse_options(**times))
     assert any(source.wanted for source in feed) is (said is None)
     assert feed.outside is None if said is None else (feed.outside or "").startswith(said)

@@ -1,4 +1,5 @@
-"""Filters of a replay into a server: by the tables that statements name, without the server's own schemas, never in silence."""
+"""Filters of a replay into a server: by the tables that statements name, without the server's own
+schemas, never in silence."""
 
 from __future__ import annotations
 
@@ -18,11 +19,13 @@ from tests.mysql.server_support import Servers, endpoint
 from tests.servers.fixtures import ServerFactory
 
 CONTENT = log(
-    gtid(1), query(b"CREATE DATABASE shop", b""), gtid(2), query(b"CREATE TABLE shop.t (a INT PRIMARY KEY)", b"elsewhere"),
+    gtid(1), query(b"CREATE DATABASE shop", b""), gtid(2),
+    query(b"CREATE TABLE shop.t (a INT PRIMARY KEY)", b"elsewhere"),
     gtid(3), query(b"CREATE TABLE other.u (a INT)", b"elsewhere"),
     *transaction(4, table_map(database=b"shop"), rows(30, ints(1))),
     *transaction(5, table_map(2, database=b"mysql", table=b"gone"), rows(30, ints(2), 2)),
-    gtid(6), query(b"TRUNCATE shop.t", b"elsewhere"), *transaction(7, table_map(database=b"shop"), rows(30, ints(3))),
+    gtid(6), query(b"TRUNCATE shop.t", b"elsewhere"),
+    *transaction(7, table_map(database=b"shop"), rows(30, ints(3))),
 )  # fmt: skip
 
 
@@ -55,7 +58,9 @@ def test_a_misspelt_name_behind_a_start_that_failed(servers: Servers, tmp_path: 
     path = write(tmp_path, log(*transaction(1, table_map(database=b"shop"), rows(30, ints(1)))))
 
     def go(**options: object) -> TargetOutcome:
-        return replay_into([str(path)], endpoint(server), parse_options(**options), IntoOptions(force=True))  # type: ignore[arg-type]
+        return replay_into(
+            [str(path)], endpoint(server), parse_options(**options), IntoOptions(force=True)
+        )  # type: ignore[arg-type]
 
     failed = go()
     assert failed.error is not None

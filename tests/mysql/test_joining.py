@@ -1,4 +1,5 @@
-"""Rows events of tables that the server scans travel as one; the rows must end as they would one event after the other."""
+"""Rows events of tables that the server scans travel as one; the rows must end as they would one
+event after the other."""
 
 from __future__ import annotations
 
@@ -41,7 +42,9 @@ def image(row: tuple[int, int]) -> bytes:
     return b"\0" + struct.pack("<ii", *row)
 
 
-def changes(kind: str, *images: tuple[int, int], table_id: int = 1, end: bool = True) -> tuple[int, bytes]:
+def changes(
+    kind: str, *images: tuple[int, int], table_id: int = 1, end: bool = True
+) -> tuple[int, bytes]:
     return rows(KINDS[kind], b"".join(map(image, images)), table_id, WIDTH, flags=int(end))
 
 
@@ -50,7 +53,12 @@ def transaction(number: int, *events: tuple[int, bytes]) -> tuple[tuple[int, byt
 
 
 def literals(folder: Path, content: bytes, *, one_by_one: bool = False) -> list[PipelineStatement]:
-    writer = NativeRows(TargetDialect(ACCEPTED["9.7"], {}, {}, False, hashes=True), parse_options(), 1 << 20, Keyless())
+    writer = NativeRows(
+        TargetDialect(ACCEPTED["9.7"], {}, {}, False, hashes=True),
+        parse_options(),
+        1 << 20,
+        Keyless(),
+    )
     writer.one_by_one = one_by_one
     statements: list[PipelineStatement] = []
     for source in Feed([str(write(folder, content))], parse_options()):
@@ -76,7 +84,10 @@ def shipped(statements: list[PipelineStatement]) -> list[tuple[int, bytes]]:
 
 def test_deletes_of_several_transactions_are_one_event(tmp_path: Path) -> None:
     parts = [transaction(number + 1, T, changes("delete", (number, number))) for number in range(3)]
-    assert shipped(literals(tmp_path, log(*(one for part in parts for one in part)))) == [T, changes("delete", (0, 0), (1, 1), (2, 2))]
+    assert shipped(literals(tmp_path, log(*(one for part in parts for one in part)))) == [
+        T,
+        changes("delete", (0, 0), (1, 1), (2, 2)),
+    ]
 
 
 def test_deletes_of_other_seconds_are_joined_and_inserts_are_not(tmp_path: Path) -> None:
@@ -105,7 +116,10 @@ def test_updates_are_joined_while_they_have_no_row_in_common(
     tmp_path: Path, second: tuple[tuple[int, int], tuple[int, int]], joined: bool
 ) -> None:
     first = (1, 1), (2, 2)
-    content = log(*transaction(1, T, changes("update", *first)), *transaction(2, T, changes("update", *second)))
+    content = log(
+        *transaction(1, T, changes("update", *first)),
+        *transaction(2, T, changes("update", *second)),
+    )
     together = [changes("update", *first, *second)]
     apart = [changes("update", *first, end=False), changes("update", *second)]
     assert shipped(literals(tmp_path, content)) == [T, *(together if joined else apart)]
@@ -114,14 +128,28 @@ def test_updates_are_joined_while_they_have_no_row_in_common(
 def test_what_stands_between_them_or_has_a_key_is_not_joined(tmp_path: Path) -> None:
     keyed = table_map(3, table=b"keyed", types=b"\3\3")
     events = [
-        *(changes("delete", (1, 1), end=False), changes("delete", (2, 2), table_id=2, end=False), changes("delete", (3, 3), end=False)),
+        *(
+            changes("delete", (1, 1), end=False),
+            changes("delete", (2, 2), table_id=2, end=False),
+            changes("delete", (3, 3), end=False),
+        ),
         *(changes("delete", (4, 4), table_id=3, end=False), changes("delete", (5, 5), table_id=3)),
     ]
-    assert shipped(literals(tmp_path, log(*transaction(1, T, U, keyed, *events)))) == [T, U, keyed, *events]
+    assert shipped(literals(tmp_path, log(*transaction(1, T, U, keyed, *events)))) == [
+        T,
+        U,
+        keyed,
+        *events,
+    ]
 
 
 def test_events_of_compressed_transactions_are_joined(tmp_path: Path) -> None:
-    inner = [b"".join(event(*one, checksum=False) for one in transaction(1, T, changes("delete", (n, n)))[1:]) for n in range(2)]
+    inner = [
+        b"".join(
+            event(*one, checksum=False) for one in transaction(1, T, changes("delete", (n, n)))[1:]
+        )
+        for n in range(2)
+    ]
     content = log(gtid(1), payload(inner[0]), gtid(2), payload(inner[1]))
     assert shipped(literals(tmp_path, content)) == [T, changes("delete", (0, 0), (1, 1))]
 
@@ -147,7 +175,9 @@ def histories(draw: st.DrawFn) -> tuple[list[tuple[int, int]], list[Change]]:
             there += made[-1][1]
             continue
         count = draw(st.integers(1, min(3, len(there))))
-        places = draw(st.lists(st.integers(0, len(there) - 1), min_size=count, max_size=count, unique=True))
+        places = draw(
+            st.lists(st.integers(0, len(there) - 1), min_size=count, max_size=count, unique=True)
+        )
         found = [there[at] for at in places]
         there = [row for at, row in enumerate(there) if at not in places]
         if kind == "delete":
@@ -155,18 +185,29 @@ def histories(draw: st.DrawFn) -> tuple[list[tuple[int, int]], list[Change]]:
             continue
         new = [draw(ROWS) for _ in found]
         there += new
-        made.append(("update", tuple(side for pair in zip(found, new, strict=True) for side in pair)))
+        made.append(
+            ("update", tuple(side for pair in zip(found, new, strict=True) for side in pair))
+        )
     return start, made
 
 
 @pytest.mark.parametrize("key", ["", ", KEY (a)"])
 @given(history=histories())
-def test_the_rows_end_as_they_would_one_by_one(key: str, history: tuple[list[tuple[int, int]], list[Change]]) -> None:
-    """On the emulated 9.7, in the order of the scan; where single events end in an error, nothing is said of joined ones."""
+def test_the_rows_end_as_they_would_one_by_one(
+    key: str, history: tuple[list[tuple[int, int]], list[Change]]
+) -> None:
+    """On the emulated 9.7, in the order of the scan; where single events end in an error, nothing
+    is said of joined ones."""
     start, made = history
     with TemporaryDirectory() as name:
         folder = Path(name)
-        content = log(*(one for number, change in enumerate(made, 1) for one in transaction(number, T, changes(change[0], *change[1]))))
+        content = log(
+            *(
+                one
+                for number, change in enumerate(made, 1)
+                for one in transaction(number, T, changes(change[0], *change[1]))
+            )
+        )
         together = log(query(b"BEGIN"), *shipped(literals(folder, content)), xid())
         ended = []
         for file, data in (("binlog.000001", content), ("binlog.000002", together)):

@@ -1,4 +1,5 @@
-"""LOAD DATA as a statement, its file in the log: a replay sends each file along, and removes them when it ends."""
+"""LOAD DATA as a statement, its file in the log: a replay sends each file along, and removes them
+when it ends."""
 
 from __future__ import annotations
 
@@ -24,18 +25,25 @@ def servers(server_factory: ServerFactory) -> Iterator[Servers]:
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("loads", [0, 2])
-def test_files_travel_along(version: str, loads: int, servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_travel_along(
+    version: str, loads: int, servers: Servers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source = servers.empty(version)
     source.execute("FLUSH BINARY LOGS")
     first = len(source.binlog_files()) - 1
     source.execute(
-        "CREATE DATABASE loaded", "CREATE TABLE loaded.t (id INT PRIMARY KEY, a VARCHAR(20))", "INSERT INTO loaded.t VALUES (1, 'x')"
+        "CREATE DATABASE loaded",
+        "CREATE TABLE loaded.t (id INT PRIMARY KEY, a VARCHAR(20))",
+        "INSERT INTO loaded.t VALUES (1, 'x')",
     )
     for number in range(loads):
         file = tmp_path / f"{number}.tsv"
         file.write_text("".join(f"{100 * number + row}\tä{row}\n" for row in range(1, 51)))
         how = ("IGNORE", "REPLACE")[number % 2]
-        source.execute("SET SESSION binlog_format = STATEMENT", f"LOAD DATA INFILE '{file}' {how} INTO TABLE loaded.t CHARACTER SET utf8")
+        source.execute(
+            "SET SESSION binlog_format = STATEMENT",
+            f"LOAD DATA INFILE '{file}' {how} INTO TABLE loaded.t CHARACTER SET utf8",
+        )
     source.execute("FLUSH BINARY LOGS")
     paths = [str(path) for path in _kept(source.binlog_files()[first:-1], tmp_path)]
     expected = source.query("SELECT * FROM loaded.t ORDER BY id")

@@ -1,4 +1,5 @@
-"""MERGE tables on real servers and in memory: the same rows in all tables, and the same handler calls for each rows event."""
+"""MERGE tables on real servers and in memory: the same rows in all tables, and the same handler
+calls for each rows event."""
 
 from __future__ import annotations
 
@@ -23,8 +24,15 @@ from tests.mysql.server_support import endpoint
 from tests.servers.fixtures import ServerFactory
 
 SERVERS = ("5.6", "5.7", "9.7", "mariadb")
-BELOW = ("CREATE TABLE t1 (a INT, b VARCHAR(20){keys}) ENGINE=MyISAM", "CREATE TABLE t2 LIKE t1", "CREATE TABLE t3 LIKE t1")
-MERGE = "CREATE TABLE m (a INT, b VARCHAR(20){keys}) ENGINE=MERGE UNION=(t1,t2,t3) INSERT_METHOD={method}"
+BELOW = (
+    "CREATE TABLE t1 (a INT, b VARCHAR(20){keys}) ENGINE=MyISAM",
+    "CREATE TABLE t2 LIKE t1",
+    "CREATE TABLE t3 LIKE t1",
+)
+MERGE = (
+    "CREATE TABLE m (a INT, b VARCHAR(20){keys}) ENGINE=MERGE UNION=(t1,t2,t3) "
+    "INSERT_METHOD={method}"
+)
 ROWS = (
     "INSERT INTO t1 VALUES (1,'one'), (2,'two'), (3,'three'), (4,'four')",
     "INSERT INTO t2 VALUES (2,'zwei'), (5,'five'), (1,'one'), (6,'six')",
@@ -46,36 +54,68 @@ CHANGES = (
 KEYS = ("", ", KEY (a)", ", PRIMARY KEY (a)", ", UNIQUE (a)", ", KEY (b)", ", KEY (b(2), a)")
 DDL = (
     "CREATE DATABASE other",
-    "CREATE TABLE t1 (a INT NOT NULL AUTO_INCREMENT PRIMARY KEY, b VARCHAR(20)) ENGINE=MyISAM", "CREATE TABLE t2 LIKE t1",
-    "CREATE TABLE other.t1 LIKE t1", "CREATE TABLE other.t2 LIKE t1",
-    "INSERT INTO t1 VALUES (1,'a'), (2,'b')", "INSERT INTO t2 VALUES (1,'c'), (5,'d')", "INSERT INTO other.t1 VALUES (9, 'z')",
-    "CREATE TABLE m (a INT NOT NULL AUTO_INCREMENT PRIMARY KEY, b VARCHAR(20)) ENGINE=MERGE UNION=(t1,t2) INSERT_METHOD=LAST",
+    "CREATE TABLE t1 (a INT NOT NULL AUTO_INCREMENT PRIMARY KEY, b VARCHAR(20)) ENGINE=MyISAM",
+    "CREATE TABLE t2 LIKE t1",
+    "CREATE TABLE other.t1 LIKE t1",
+    "CREATE TABLE other.t2 LIKE t1",
+    "INSERT INTO t1 VALUES (1,'a'), (2,'b')",
+    "INSERT INTO t2 VALUES (1,'c'), (5,'d')",
+    "INSERT INTO other.t1 VALUES (9, 'z')",
+    (
+        "CREATE TABLE m (a INT NOT NULL AUTO_INCREMENT PRIMARY KEY, b VARCHAR(20)) "
+        "ENGINE=MERGE UNION=(t1,t2) INSERT_METHOD=LAST"
+    ),
     "INSERT INTO m (b) VALUES ('last'), ('again')",
-    "ALTER TABLE m INSERT_METHOD=FIRST", "INSERT INTO m (b) VALUES ('first')",
-    "ALTER TABLE m COMMENT 'kept'", "INSERT INTO m (b) VALUES ('still first')",
-    "CREATE TABLE other.like_m LIKE m", "INSERT INTO other.like_m (b) VALUES ('through another')",
-    "CREATE TABLE other.qualified (a INT NOT NULL AUTO_INCREMENT PRIMARY KEY, b VARCHAR(20)) ENGINE=MRG_MyISAM UNION=(t1, other.t1)",
-    "ALTER TABLE m UNION=(t2)", "INSERT INTO m VALUES (90, 'second alone')",
-    "RENAME TABLE m TO other.moved", "UPDATE other.moved SET b = 'below the new one'", "INSERT INTO other.moved VALUES (3, 'moved')",
+    "ALTER TABLE m INSERT_METHOD=FIRST",
+    "INSERT INTO m (b) VALUES ('first')",
+    "ALTER TABLE m COMMENT 'kept'",
+    "INSERT INTO m (b) VALUES ('still first')",
+    "CREATE TABLE other.like_m LIKE m",
+    "INSERT INTO other.like_m (b) VALUES ('through another')",
+    (
+        "CREATE TABLE other.qualified (a INT NOT NULL AUTO_INCREMENT PRIMARY KEY, b VARCHAR(20)) "
+        "ENGINE=MRG_MyISAM UNION=(t1, other.t1)"
+    ),
+    "ALTER TABLE m UNION=(t2)",
+    "INSERT INTO m VALUES (90, 'second alone')",
+    "RENAME TABLE m TO other.moved",
+    "UPDATE other.moved SET b = 'below the new one'",
+    "INSERT INTO other.moved VALUES (3, 'moved')",
     "CREATE TABLE copy (a INT, b VARCHAR(20)) ENGINE=MERGE",
-    "ALTER TABLE other.like_m ENGINE=MyISAM, DROP PRIMARY KEY, MODIFY a INT NOT NULL", "INSERT INTO other.like_m VALUES (77, 'own')",
-    "ALTER TABLE t1 ADD c INT", "ALTER TABLE t1 DROP c", "INSERT INTO t1 VALUES (70, 'back')",
-    "CREATE TABLE mine LIKE t1", "INSERT INTO mine VALUES (1, 'lost')", "ALTER TABLE mine ENGINE=MERGE UNION=(t1)",
-    "CREATE TABLE emptied LIKE t1", "INSERT INTO emptied VALUES (1, 'x')",
-    "CREATE TABLE through (a INT NOT NULL AUTO_INCREMENT PRIMARY KEY, b VARCHAR(20)) ENGINE=MERGE UNION=(emptied) INSERT_METHOD=LAST",
-    "TRUNCATE TABLE through", "INSERT INTO emptied VALUES (3, 'y')", "INSERT INTO through VALUES (4, 'z')", "TRUNCATE TABLE emptied",
-    "INSERT INTO through VALUES (5, 'q')", "UPDATE through SET b = 'p'",
-)  # fmt: skip
+    "ALTER TABLE other.like_m ENGINE=MyISAM, DROP PRIMARY KEY, MODIFY a INT NOT NULL",
+    "INSERT INTO other.like_m VALUES (77, 'own')",
+    "ALTER TABLE t1 ADD c INT",
+    "ALTER TABLE t1 DROP c",
+    "INSERT INTO t1 VALUES (70, 'back')",
+    "CREATE TABLE mine LIKE t1",
+    "INSERT INTO mine VALUES (1, 'lost')",
+    "ALTER TABLE mine ENGINE=MERGE UNION=(t1)",
+    "CREATE TABLE emptied LIKE t1",
+    "INSERT INTO emptied VALUES (1, 'x')",
+    (
+        "CREATE TABLE through (a INT NOT NULL AUTO_INCREMENT PRIMARY KEY, b VARCHAR(20)) "
+        "ENGINE=MERGE UNION=(emptied) INSERT_METHOD=LAST"
+    ),
+    "TRUNCATE TABLE through",
+    "INSERT INTO emptied VALUES (3, 'y')",
+    "INSERT INTO through VALUES (4, 'z')",
+    "TRUNCATE TABLE emptied",
+    "INSERT INTO through VALUES (5, 'q')",
+    "UPDATE through SET b = 'p'",
+)
 
 
 @pytest.fixture(scope="module", params=SERVERS)
 def server(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Server:
     """Of the module's own: BINLOG of a log without GTIDs is refused where gtid_mode is ON."""
-    return server_factory(request.param, options={"gtid_mode": "OFF"} if request.param == "9.7" else {})
+    return server_factory(
+        request.param, options={"gtid_mode": "OFF"} if request.param == "9.7" else {}
+    )
 
 
 def event_counters(server: Server, file: Path) -> list[dict[str, int]]:
-    """The server's handler calls for each rows event of a log that it applies by BINLOG, from an empty database on."""
+    """The server's handler calls for each rows event of a log that it applies by BINLOG, from an
+    empty database on."""
     found = []
     with server.connect(database="d", autocommit=True) as connection, connection.cursor() as cursor:
         cursor.execute("SET sql_log_bin = 0")
@@ -91,11 +131,14 @@ def event_counters(server: Server, file: Path) -> list[dict[str, int]]:
             elif kind == 19:
                 maps += event
             elif kind in (23, 24, 25, 30, 31, 32):
-                cursor.execute("SELECT * FROM t1, t2, t3, m LIMIT 0")  # what a first open reads of the dictionary is not the event's
+                # what a first open reads of the dictionary is not the event's
+                cursor.execute("SELECT * FROM t1, t2, t3, m LIMIT 0")
                 cursor.execute("FLUSH STATUS")
                 cursor.execute(b"BINLOG '" + b64encode(head + maps + event) + b"'")
                 cursor.execute("SHOW SESSION STATUS LIKE 'Handler_%'")
-                said = {name.removeprefix("Handler_"): int(value) for name, value in cursor.fetchall()}
+                said = {
+                    name.removeprefix("Handler_"): int(value) for name, value in cursor.fetchall()
+                }
                 found.append({name: said[name] for name in COUNTER_NAMES})
                 maps = b""
     return found
@@ -115,7 +158,9 @@ def _sql(event: bytes) -> str:
     return event[32 + variables + event[27] + 1 : -4].decode()
 
 
-@pytest.mark.parametrize(("keys", "method"), list(zip(KEYS, cycle(["FIRST", "LAST"]), strict=False)))
+@pytest.mark.parametrize(
+    ("keys", "method"), list(zip(KEYS, cycle(["FIRST", "LAST"]), strict=False))
+)
 def test_rows_and_handler_calls(server: Server, keys: str, method: str) -> None:
     statements = [one.format(keys=keys, method=method) for one in (*BELOW, MERGE, *ROWS, *CHANGES)]
     if "PRIMARY" in keys or "UNIQUE" in keys:
@@ -137,10 +182,14 @@ def test_definitions(server: Server) -> None:
 
 def test_statements(server: Server) -> None:
     """In statement format; a REPLACE, and a row in the way."""
-    statements = [one.format(keys=", PRIMARY KEY (a)", method="FIRST") for one in (*BELOW, MERGE, *ROWS)]
+    statements = [
+        one.format(keys=", PRIMARY KEY (a)", method="FIRST") for one in (*BELOW, MERGE, *ROWS)
+    ]
     more = (
-        "REPLACE INTO m VALUES (1, 'replaced'), (11, 'new')", "INSERT INTO m VALUES (1, 'no') ON DUPLICATE KEY UPDATE b = 'updated'",
-        "INSERT IGNORE INTO m VALUES (2, 'ignored'), (7, 'beside t3')", "UPDATE m SET b = 'u' WHERE a < 3", "DELETE FROM m WHERE a = 6",
+        "REPLACE INTO m VALUES (1, 'replaced'), (11, 'new')",
+        "INSERT INTO m VALUES (1, 'no') ON DUPLICATE KEY UPDATE b = 'updated'",
+        "INSERT IGNORE INTO m VALUES (2, 'ignored'), (7, 'beside t3')",
+        "UPDATE m SET b = 'u' WHERE a < 3", "DELETE FROM m WHERE a = 6",
     )  # fmt: skip
     beside = Beside(server, [*statements, *more], log_format="STATEMENT")
     assert (beside.errors, beside.difference) == ([], "")
@@ -160,17 +209,31 @@ def test_a_table_that_the_server_cannot_read(server: Server, tmp_path: Path) -> 
     assert all(count > 1 for count in lines.values())
     assert lines.keys() == {"d.t1.tsv", "d.t3.tsv"}
     assert not tables["d.m"].is_readable
-    with pytest.raises(applier.ReplicationError, match=r"Unable to open underlying table `d`\.`t2`"):
+    with pytest.raises(
+        applier.ReplicationError, match=r"Unable to open underlying table `d`\.`t2`"
+    ):
         tables["d.m"].rows()
 
 
 @pytest.mark.parametrize("server_name", ["5.7", "9.7", "mariadb"])
-def test_rows_that_a_replica_passes_over(server_name: str, server_factory: ServerFactory, tmp_path: Path) -> None:
-    """A table that comes before a MERGE table in its statement: refused, and with --skip-errors what a server makes of the events."""
+def test_rows_that_a_replica_passes_over(
+    server_name: str, server_factory: ServerFactory, tmp_path: Path
+) -> None:
+    """A table that comes before a MERGE table in its statement: refused, and with --skip-errors
+    what a server makes of the events."""
     statements = (
-        *(f"CREATE TABLE {name} (a INT PRIMARY KEY, b VARCHAR(20)) ENGINE=MyISAM" for name in ("x", "m1", "m2", "n1")),
-        "CREATE TABLE m (a INT PRIMARY KEY, b VARCHAR(20)) ENGINE=MERGE UNION=(m1, m2) INSERT_METHOD=FIRST",
-        "CREATE TABLE n (a INT PRIMARY KEY, b VARCHAR(20)) ENGINE=MERGE UNION=(n1) INSERT_METHOD=LAST",
+        *(
+            f"CREATE TABLE {name} (a INT PRIMARY KEY, b VARCHAR(20)) ENGINE=MyISAM"
+            for name in ("x", "m1", "m2", "n1")
+        ),
+        (
+            "CREATE TABLE m (a INT PRIMARY KEY, b VARCHAR(20)) ENGINE=MERGE UNION=(m1, m2) "
+            "INSERT_METHOD=FIRST"
+        ),
+        (
+            "CREATE TABLE n (a INT PRIMARY KEY, b VARCHAR(20)) ENGINE=MERGE UNION=(n1) "
+            "INSERT_METHOD=LAST"
+        ),
         *(f"INSERT INTO {name} VALUES (1, 'one'), (2, 'two'), (3, 'three')" for name in "xmn"),
         "UPDATE m, x SET x.b = 'mx', m.b = 'mx' WHERE x.a = m.a AND x.a = 1",
         "UPDATE x, m SET x.b = 'xm', m.b = 'xm' WHERE x.a = m.a AND x.a = 2",
@@ -186,7 +249,17 @@ def test_rows_that_a_replica_passes_over(server_name: str, server_factory: Serve
     tables = applier.Tables()
     assert applier.replay([file], into=tables, server=server_name, skip_errors="1235").error is None
     server.execute("DROP DATABASE d")
-    assert replay_into([str(file)], endpoint(server), parse_options(), IntoOptions(force=True, replay_id=server_name)).error is None
+    assert (
+        replay_into(
+            [str(file)],
+            endpoint(server),
+            parse_options(),
+            IntoOptions(force=True, replay_id=server_name),
+        ).error
+        is None
+    )
     for name in ("x", "m1", "m2", "n1"):
-        assert sorted(tables[f"d.{name}"].rows()) == sorted(server.query(f"SELECT a, b FROM d.{name}")), name
+        assert sorted(tables[f"d.{name}"].rows()) == sorted(
+            server.query(f"SELECT a, b FROM d.{name}")
+        ), name
     assert dict(tables["d.x"].rows()) == {1: "mx", 2: "two", 3: "three", 9: "behind"}

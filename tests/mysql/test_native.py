@@ -16,14 +16,28 @@ from applier.mysql.client.pipeline import PipelineStatement
 from applier.mysql.feed import Feed
 from applier.mysql.statements.native import NativeRows
 from applier.options import parse_options
-from tests.binlog.build import compressed, event, gtid, int_image, log, mariadb_gtid, payload, query, rows, table_map, write, xid
+from tests.binlog.build import (
+    compressed,
+    event,
+    gtid,
+    int_image,
+    log,
+    mariadb_gtid,
+    payload,
+    query,
+    rows,
+    table_map,
+    write,
+    xid,
+)
 
 Shipped = list[tuple[int, bytes]]
 """(type, body) of each event of a literal."""
 
 
 def shipped(statement: PipelineStatement, *, checksum: bool = True) -> Shipped:
-    """The server does not verify the checksums of rows events, whose flags are changed; it does know that they have one."""
+    """The server does not verify the checksums of rows events, whose flags are changed; it does
+    know that they have one."""
     assert statement.sql.startswith(b"BINLOG '")
     data, found = b64decode(statement.sql[8:-1], validate=True), []
     while data:
@@ -36,7 +50,13 @@ def shipped(statement: PipelineStatement, *, checksum: bool = True) -> Shipped:
 
 
 def literals(
-    tmp_path: Path, content: bytes, *, server: str = "9.7", limit: int = 1 << 20, one_by_one: bool = False, **options: object
+    tmp_path: Path,
+    content: bytes,
+    *,
+    server: str = "9.7",
+    limit: int = 1 << 20,
+    one_by_one: bool = False,
+    **options: object,
 ) -> list[PipelineStatement]:
     """All rows of a log, without the format description."""
     parsed = parse_options(**options)
@@ -74,10 +94,21 @@ def test_transactions_travel_as_one_statement(tmp_path: Path) -> None:
 
 
 def test_what_is_carried_out_differently_does_not_travel_together(tmp_path: Path) -> None:
-    """Other flags (here: no foreign key checks), a table that has changed, a table under another number."""
+    """Other flags (here: no foreign key checks), a table that has changed, a table under another
+    number."""
     changed, renumbered = table_map(table=b"v"), table_map(3)
     unchecked = rows(30, int_image(2), flags=0x03)
-    first = transaction(1, ONE, rows(30, int_image(1)), ONE, unchecked, ONE, unchecked, changed, rows(30, int_image(3)))
+    first = transaction(
+        1,
+        ONE,
+        rows(30, int_image(1)),
+        ONE,
+        unchecked,
+        ONE,
+        unchecked,
+        changed,
+        rows(30, int_image(3)),
+    )
     second = transaction(2, renumbered, rows(30, int_image(4), 3), ONE, rows(30, int_image(5)))
     (statement,) = literals(tmp_path, log(*first, *second))
     assert shipped(statement) == [
@@ -90,7 +121,11 @@ def test_what_is_carried_out_differently_does_not_travel_together(tmp_path: Path
 
 def test_the_description_is_sent_once_per_format(tmp_path: Path) -> None:
     source = next(iter(Feed([str(write(tmp_path, log(query(b"BEGIN"), xid())))], parse_options())))
-    writer = NativeRows(TargetDialect(ACCEPTED["9.7"], {"gtid_next": "AUTOMATIC"}, {}, False), parse_options(), 1 << 20)
+    writer = NativeRows(
+        TargetDialect(ACCEPTED["9.7"], {"gtid_next": "AUTOMATIC"}, {}, False),
+        parse_options(),
+        1 << 20,
+    )
     description, automatic = writer.describe(source.format)
     ((kind, body),) = shipped(description)
     assert (kind, body[2:8]) == (15, b"8.0.36")
@@ -118,23 +153,42 @@ def test_compressed_events_of_mariadb_are_shipped_plain(tmp_path: Path) -> None:
 
 def test_rows_of_version_1_become_version_2_where_they_must(tmp_path: Path) -> None:
     content = log(
-        query(b"BEGIN"), table_map(), rows(23, int_image(1), flags=0), rows(24, int_image(1) + int_image(2)), xid(), version="5.7.29"
+        query(b"BEGIN"),
+        table_map(),
+        rows(23, int_image(1), flags=0),
+        rows(24, int_image(1) + int_image(2)),
+        xid(),
+        version="5.7.29",
     )
     (new,) = literals(tmp_path, content)
-    assert shipped(new) == [table_map(), rows(30, int_image(1), flags=0), rows(31, int_image(1) + int_image(2))]
+    assert shipped(new) == [
+        table_map(),
+        rows(30, int_image(1), flags=0),
+        rows(31, int_image(1) + int_image(2)),
+    ]
     (old,) = literals(tmp_path, content, server="5.7")
     assert [kind for kind, _ in shipped(old)] == [19, 23, 24]
 
 
 def test_a_log_without_checksums_is_shipped_without(tmp_path: Path) -> None:
-    (statement,) = literals(tmp_path, log(query(b"BEGIN"), table_map(), rows(30, int_image(1)), xid(), checksum=False))
+    (statement,) = literals(
+        tmp_path, log(query(b"BEGIN"), table_map(), rows(30, int_image(1)), xid(), checksum=False)
+    )
     assert shipped(statement, checksum=False) == [table_map(), rows(30, int_image(1))]
 
 
 def test_a_long_statement_goes_on_with_its_table_maps(tmp_path: Path) -> None:
-    """Each literal ends with an event that ends the statement: the server forgets the table maps then."""
+    """Each literal ends with an event that ends the statement: the server forgets the table maps
+    then."""
     events = [rows(30, int_image(number), flags=0) for number in range(4)]
-    content = log(query(b"BEGIN"), table_map(), table_map(2, table=b"u"), *events, rows(30, int_image(4)), xid())
+    content = log(
+        query(b"BEGIN"),
+        table_map(),
+        table_map(2, table=b"u"),
+        *events,
+        rows(30, int_image(4)),
+        xid(),
+    )
     first, second, third = literals(tmp_path, content, limit=150)
     maps = [table_map(), table_map(2, table=b"u")]
     assert shipped(first) == [*maps, events[0], rows(30, int_image(1))]
@@ -142,8 +196,17 @@ def test_a_long_statement_goes_on_with_its_table_maps(tmp_path: Path) -> None:
     assert shipped(third) == [*maps, rows(30, int_image(4))]
 
 
-def test_a_table_that_is_not_wanted_is_left_out_and_the_statement_still_ends(tmp_path: Path) -> None:
-    content = log(query(b"BEGIN"), table_map(), table_map(2, table=b"u"), rows(30, int_image(1), flags=0), rows(30, int_image(2), 2), xid())
+def test_a_table_that_is_not_wanted_is_left_out_and_the_statement_still_ends(
+    tmp_path: Path,
+) -> None:
+    content = log(
+        query(b"BEGIN"),
+        table_map(),
+        table_map(2, table=b"u"),
+        rows(30, int_image(1), flags=0),
+        rows(30, int_image(2), 2),
+        xid(),
+    )
     (statement,) = literals(tmp_path, content, table="d.t")
     assert shipped(statement) == [table_map(), rows(30, int_image(1))]
 
@@ -155,7 +218,9 @@ def test_a_database_gets_its_new_name(tmp_path: Path) -> None:
 
 
 def test_one_by_one_names_event_and_table(tmp_path: Path) -> None:
-    content = log(query(b"BEGIN"), table_map(), rows(30, int_image(1), flags=0), rows(30, int_image(2)), xid())
+    content = log(
+        query(b"BEGIN"), table_map(), rows(30, int_image(1), flags=0), rows(30, int_image(2)), xid()
+    )
     first, second = literals(tmp_path, content, one_by_one=True)
     assert (first.table, second.table) == ("d.t", "d.t")
     assert first.event is not None

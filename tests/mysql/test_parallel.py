@@ -1,4 +1,5 @@
-"""Several workers leave behind what one does: logs whose transactions depend on each other, on real servers."""
+"""Several workers leave behind what one does: logs whose transactions depend on each other, on real
+servers."""
 
 from __future__ import annotations
 
@@ -65,8 +66,12 @@ def made(server_factory: ServerFactory, tmp_path_factory: pytest.TempPathFactory
         server.close()
 
 
-def go(server: Server, workload: Workload, watch: ReplayWatch | None = None, **into: Any) -> TargetOutcome:
-    return replay_into([str(workload.log)], endpoint(server), parse_options(), IntoOptions(**into), watch)
+def go(
+    server: Server, workload: Workload, watch: ReplayWatch | None = None, **into: Any
+) -> TargetOutcome:
+    return replay_into(
+        [str(workload.log)], endpoint(server), parse_options(), IntoOptions(**into), watch
+    )
 
 
 def left_over(server: Server) -> int:
@@ -80,7 +85,10 @@ def test_the_tables_are_the_same(version: str, way: dict[str, Any], made: Made) 
     assert outcome.error is None
     assert rows(server) == workload.rows
     assert left_over(server) == 0
-    assert (outcome.file, outcome.position) == (workload.log.name, go(server, workload, **way).position)
+    assert (outcome.file, outcome.position) == (
+        workload.log.name,
+        go(server, workload, **way).position,
+    )
     assert go(server, workload, **way).total_transactions == outcome.transactions
 
 
@@ -101,7 +109,9 @@ def test_batches_do_overlap(version: str, made: Made, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("any_order", [False, True], ids=["ordered", "any order"])
-def test_an_error_in_the_middle_leaves_all_before_it_and_the_rest_goes_on(any_order: bool, made: Made) -> None:
+def test_an_error_in_the_middle_leaves_all_before_it_and_the_rest_goes_on(
+    any_order: bool, made: Made
+) -> None:
     server, workload = made.of("9.7")
     seen = 0
 
@@ -110,7 +120,9 @@ def test_an_error_in_the_middle_leaves_all_before_it_and_the_rest_goes_on(any_or
         seen += 1
         return seen >= workload.transactions // 2
 
-    first = go(server, workload, ReplayWatch(stopped=halfway), **PARALLEL, any_commit_order=any_order)
+    first = go(
+        server, workload, ReplayWatch(stopped=halfway), **PARALLEL, any_commit_order=any_order
+    )
     assert first.error is None
     server.execute("RENAME TABLE w.counter TO w.elsewhere")
     second = go(server, workload, **PARALLEL, any_commit_order=any_order)
@@ -119,7 +131,11 @@ def test_an_error_in_the_middle_leaves_all_before_it_and_the_rest_goes_on(any_or
     assert second.error.position is not None
     assert first.position <= second.position < second.error.position
     again = go(server, workload, workers=1)
-    assert (again.transactions, again.position, str(again.error)) == (0, second.position, str(second.error))
+    assert (again.transactions, again.position, str(again.error)) == (
+        0,
+        second.position,
+        str(second.error),
+    )
     server.execute("RENAME TABLE w.elsewhere TO w.counter")
     last = go(server, workload, **PARALLEL, any_commit_order=any_order)
     assert last.error is None
@@ -151,7 +167,13 @@ def test_a_row_lock_in_the_way_is_waited_for(any_order: bool, made: Made) -> Non
         if seen == 60:
             reached.set()
 
-    outcome = go(server, workload, ReplayWatch(on_transaction=looking), **PARALLEL, any_commit_order=any_order)
+    outcome = go(
+        server,
+        workload,
+        ReplayWatch(on_transaction=looking),
+        **PARALLEL,
+        any_commit_order=any_order,
+    )
     thread.join()
     blocker.close()
     assert outcome.error is None
@@ -159,8 +181,8 @@ def test_a_row_lock_in_the_way_is_waited_for(any_order: bool, made: Made) -> Non
 
 
 def holds_rows(cursor: Any) -> bool:
-    """Locks rows of the workload one after the other. The batches do so, too, in another order: where each waits for the other, either
-    may be the one that is rolled back."""
+    """Locks rows of the workload one after the other. The batches do so, too, in another order:
+    where each waits for the other, either may be the one that is rolled back."""
     try:
         cursor.execute("BEGIN")
         cursor.execute("UPDATE w.counter SET n = n WHERE id < 10")
@@ -174,7 +196,9 @@ def holds_rows(cursor: Any) -> bool:
 def test_a_worker_that_is_killed_ends_the_run_and_nothing_is_lost(made: Made) -> None:
     """Two of them. They are known by the locks that say that they work for the replay."""
     server, workload = made.of("9.7")
-    locks = [checkpoint.lock_name(checkpoint.replay_id([str(workload.log)]), worker) for worker in (1, 2)]
+    locks = [
+        checkpoint.lock_name(checkpoint.replay_id([str(workload.log)]), worker) for worker in (1, 2)
+    ]
     seen = 0
 
     def killing(_: Any) -> None:

@@ -44,7 +44,12 @@ def test_statements_go_in_one_text_while_they_fit() -> None:
 def test_more_than_a_packet_goes_in_several_texts_and_each_is_answered() -> None:
     pipe, server = pipeline(HEADER_BYTES + 100)
     counted: list[Any] = []
-    pipe.send([PipelineStatement(bytes([65 + at]) * 40, check=lambda count, at=at: counted.append(at)) for at in range(5)])  # type: ignore[misc]
+    pipe.send(
+        [
+            PipelineStatement(bytes([65 + at]) * 40, check=lambda count, at=at: counted.append(at))
+            for at in range(5)
+        ]
+    )  # type: ignore[misc]
     assert [text.count(SEPARATOR) + 1 for text in server.texts] == [2, 2, 1]
     assert counted == [0, 1, 2, 3]
     pipe.settle()
@@ -56,7 +61,9 @@ def test_one_statement_over_the_limit_is_refused_before_it_is_sent() -> None:
     with pytest.raises(ReplicationError, match="max_allowed_packet is 1,124") as raised:
         pipe.send([PipelineStatement(b"x" * 200)])
     assert raised.value.number == 1153
-    assert raised.value.hint == "SET GLOBAL max_allowed_packet = 2048 on the target, then start again"
+    assert (
+        raised.value.hint == "SET GLOBAL max_allowed_packet = 2048 on the target, then start again"
+    )
     assert server.texts == []
 
 

@@ -1,4 +1,5 @@
-"""The position of a replay is a row of slave_relay_log_info: as a real replica has it, taken over from before, and shown."""
+"""The position of a replay is a row of slave_relay_log_info: as a real replica has it, taken over
+from before, and shown."""
 
 from __future__ import annotations
 
@@ -22,12 +23,19 @@ from tests.captures_support import CAPTURES, logs
 from tests.mysql.server_support import VERSIONS, Servers, endpoint
 from tests.servers.fixtures import ServerFactory
 
-OF = {"5.6": "my56_anonymous_nochecksum", "5.7": "my57_xa", "9.7": "my_nokey_duplicates", "mariadb": "ma_ddl"}
+OF = {
+    "5.6": "my56_anonymous_nochecksum",
+    "5.7": "my57_xa",
+    "9.7": "my_nokey_duplicates",
+    "mariadb": "ma_ddl",
+}
 """Version -> a capture of it."""
 RELAY = CAPTURES / "open" / "my_relay_until_gtid"
 OLD_TABLE = """CREATE TABLE binlag.position (
-  replay VARCHAR(64) CHARACTER SET utf8 COLLATE utf8_bin NOT NULL PRIMARY KEY, file VARCHAR(512) CHARACTER SET utf8 NOT NULL,
-  `offset` BIGINT UNSIGNED NOT NULL, gtids LONGTEXT CHARACTER SET ascii NOT NULL, transactions BIGINT UNSIGNED NOT NULL,
+  replay VARCHAR(64) CHARACTER SET utf8 COLLATE utf8_bin NOT NULL PRIMARY KEY,
+  file VARCHAR(512) CHARACTER SET utf8 NOT NULL,
+  `offset` BIGINT UNSIGNED NOT NULL, gtids LONGTEXT CHARACTER SET ascii NOT NULL,
+  transactions BIGINT UNSIGNED NOT NULL,
   state LONGTEXT CHARACTER SET utf8 NOT NULL) ENGINE=InnoDB"""
 """As it was made before."""
 
@@ -49,12 +57,23 @@ def replay(server: Server, version: str, *, transactions: int | None = None) -> 
 
     capture = CAPTURES / "open" / OF[version]
     into = IntoOptions(schema=str(capture / "before.sql"), batch=1, force=True)
-    return replay_into([str(log) for log in logs(capture)], endpoint(server), parse_options(), into, ReplayWatch(stopped=stopped))
+    return replay_into(
+        [str(log) for log in logs(capture)],
+        endpoint(server),
+        parse_options(),
+        into,
+        ReplayWatch(stopped=stopped),
+    )
 
 
 def row(server: Server) -> dict[str, object]:
-    names = [name for (name,) in server.query("SELECT COLUMN_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = 'binlag' "
-                                              "AND TABLE_NAME = 'slave_relay_log_info' ORDER BY ORDINAL_POSITION")]  # fmt: skip
+    names = [
+        name
+        for (name,) in server.query(
+            "SELECT COLUMN_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = 'binlag' "
+            "AND TABLE_NAME = 'slave_relay_log_info' ORDER BY ORDINAL_POSITION"
+        )
+    ]
     [values] = server.query("SELECT * FROM binlag.slave_relay_log_info")
     return dict(zip(names, values, strict=True))
 
@@ -63,8 +82,10 @@ def contents(server: Server) -> list[tuple[object, ...]]:
     return [
         server.query(f"CHECKSUM TABLE `{database}`.`{name}`")[0]
         for database, name in server.query(
-            "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA NOT IN "
-            "('mysql', 'sys', 'test', 'binlag', 'information_schema', 'performance_schema') ORDER BY 1, 2"
+            "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA NOT "
+            "IN "
+            "('mysql', 'sys', 'test', 'binlag', 'information_schema', 'performance_schema') "
+            "ORDER BY 1, 2"
         )
     ]
 
@@ -77,7 +98,10 @@ def test_where_a_transaction_of_a_relay_log_ends_on_the_source() -> None:
     source = Position(state["Master_log_name"], state["Master_log_pos"])
     found = {one.end: one.source_end for one in Feed(files, parse_options())}
     assert found[relay] == source
-    behind = {one.end: one.source_end for one in Feed(files, parse_options(), start=relay, source_file=source.file)}
+    behind = {
+        one.end: one.source_end
+        for one in Feed(files, parse_options(), start=relay, source_file=source.file)
+    }
     assert behind == {end: found[end] for end in behind}
     unknown = [one.source_end.file for one in Feed(files, parse_options(), start=relay)]
     assert unknown[0] == UNKNOWN.file
@@ -109,7 +133,8 @@ def test_a_position_of_an_older_binlag_is_taken_over(version: str, servers: Serv
     before = row(server)
     server.execute(
         OLD_TABLE,
-        "INSERT INTO binlag.position SELECT Channel_name, Relay_log_name, Relay_log_pos, binlag_gtids, binlag_transactions, binlag_state "
+        "INSERT INTO binlag.position SELECT Channel_name, Relay_log_name, Relay_log_pos, "
+        "binlag_gtids, binlag_transactions, binlag_state "
         "FROM binlag.slave_relay_log_info",
         "INSERT INTO binlag.position VALUES ('another', 'x', 4, '', 0, '{}')",
         "DROP TABLE binlag.slave_relay_log_info",
@@ -122,7 +147,10 @@ def test_a_position_of_an_older_binlag_is_taken_over(version: str, servers: Serv
 
 
 def test_status_shows_the_replays_of_a_server(
-    servers: Servers, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    servers: Servers,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     server = servers.empty("9.7")
     monkeypatch.setenv("BINLAG_PASSWORD", server.password)
@@ -153,8 +181,13 @@ def test_status_shows_the_replays_of_a_server(
     assert channel["server"] == "9.7"
     code, shown, _ = status()
     assert f"Exec_Source_Log_Pos: {outcome.position}" in shown
-    server.execute("INSERT INTO binlag.slave_relay_log_info SELECT 14, 'x.000001', 4, 'y.000002', 5, 0, 0, 1, 'other', NULL, NULL, 0, "
-                   "'STREAM', 'OFF', '', '', 0, '{}'")  # fmt: skip
-    assert [one["status"]["Channel_Name"] for one in json.loads(status("--json")[1])] == sorted([outcome.replay, "other"])
+    server.execute(
+        "INSERT INTO binlag.slave_relay_log_info SELECT 14, 'x.000001', 4, 'y.000002', 5, 0, 0, 1, "
+        "'other', NULL, NULL, 0, "
+        "'STREAM', 'OFF', '', '', 0, '{}'"
+    )
+    assert [one["status"]["Channel_Name"] for one in json.loads(status("--json")[1])] == sorted(
+        [outcome.replay, "other"]
+    )
     assert len(json.loads(status("--json", "--channel", "other")[1])) == 1
     assert "there is no replay 'none'" in status("--channel", "none")[2]

@@ -1,6 +1,8 @@
-"""A replay into a server outlives lost connections, restarts and failovers without being started again: nothing is lost or there twice.
+"""A replay into a server outlives lost connections, restarts and failovers without being started
+again: nothing is lost or there twice.
 
-`BINLAG_CUTS=20 python -m pytest tests/mysql/test_reconnect.py -s` says how often it connected again.
+`BINLAG_CUTS=20 python -m pytest tests/mysql/test_reconnect.py -s` says how often it connected
+again.
 """
 
 from __future__ import annotations
@@ -40,18 +42,22 @@ class Cuts(Rounds):
     cuts = 0
 
     def run(self, cuts: int, end: str) -> None:
-        """Until so many cuts have met a replay at work: a server that is not there when it begins is an error at once."""
+        """Until so many cuts have met a replay at work: a server that is not there when it begins
+        is an error at once."""
         self.forget()
         while self.cuts < cuts:
             process = self.start()
-            at = sorted(self.chance.sample(range(1, self.workload.transactions), min(4, cuts - self.cuts)))
+            at = sorted(
+                self.chance.sample(range(1, self.workload.transactions), min(4, cuts - self.cuts))
+            )
             met = sum(self._cut_at(process, number, end) for number in at)
             out, said = process.communicate(timeout=SECONDS)
             reconnects = self._reconnects(out)
             self.ended(process, out, said)
             assert "Traceback" not in said
             assert said.count(" again at attempt ") == reconnects
-            assert not reconnects or "; trying again for 60 s" in said  # once for all that end before anything goes on
+            # once for all that end before anything goes on
+            assert not reconnects or "; trying again for 60 s" in said
             self.met["cuts"] += met
             self.met["connected again"] += reconnects
             self.cuts += min(met, reconnects)
@@ -71,9 +77,14 @@ class Cuts(Rounds):
     def _kill_sessions(self) -> bool:
         """Some of the replay's connections, or all."""
         with closing(self.server.connect()) as own, own.cursor() as cursor:
-            cursor.execute("SELECT ID FROM information_schema.PROCESSLIST WHERE USER = 'root' AND ID <> CONNECTION_ID()")
+            cursor.execute(
+                "SELECT ID FROM information_schema.PROCESSLIST WHERE USER = 'root' AND ID <> "
+                "CONNECTION_ID()"
+            )
             numbers = [row[0] for row in cursor.fetchall()]
-            for number in self.chance.sample(numbers, self.chance.randint(min(1, len(numbers)), len(numbers))):
+            for number in self.chance.sample(
+                numbers, self.chance.randint(min(1, len(numbers)), len(numbers))
+            ):
                 with suppress(Exception):  # it ended meanwhile
                     cursor.execute(f"KILL {number}")
         return bool(numbers)
@@ -86,7 +97,9 @@ class Cuts(Rounds):
 
 
 @pytest.fixture(scope="module")
-def made(server_factory: ServerFactory, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Workload]]:
+def made(
+    server_factory: ServerFactory, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Server, Workload]]:
     server = server_factory("9.7", options=DURABLE)
     yield server, make(server, tmp_path_factory.mktemp("log"), 320)
     server.close()
@@ -138,7 +151,8 @@ class Network:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self) -> None:
-        """The clients' side ends. The server hears nothing of it: as far as it knows its sessions go on."""
+        """The clients' side ends. The server hears nothing of it: as far as it knows its sessions
+        go on."""
         clients, self._clients = self._clients, []
         for client in clients:
             with suppress(OSError):  # it ended already
@@ -147,7 +161,8 @@ class Network:
     def close(self) -> None:
         """The server hears of it now."""
         for one in self._all:
-            with suppress(OSError):  # closed by the other side's thread; a thread that waits for data keeps it open else
+            # closed by the other side's thread; a thread that waits for data keeps it open else
+            with suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
             one.close()
 
@@ -167,8 +182,12 @@ class Network:
                     continue
                 self._clients.append(client)
                 self._all.append(server)
-                threading.Thread(target=self._pass_on, args=(client, server, False), daemon=True).start()
-                threading.Thread(target=self._pass_on, args=(server, client, True), daemon=True).start()
+                threading.Thread(
+                    target=self._pass_on, args=(client, server, False), daemon=True
+                ).start()
+                threading.Thread(
+                    target=self._pass_on, args=(server, client, True), daemon=True
+                ).start()
 
     def _pass_on(self, one: socket.socket, other: socket.socket, ends: bool) -> None:
         with suppress(OSError):
@@ -178,8 +197,11 @@ class Network:
                 other.close()
 
 
-def replay(log: Path, network: Network, password: str, on: dict[int, Callable[[], None]], **how: object) -> tuple[TargetOutcome, list[str]]:
-    """A replay over the network; `on` says what happens when so many transactions were sent. What it said comes with it."""
+def replay(
+    log: Path, network: Network, password: str, on: dict[int, Callable[[], None]], **how: object
+) -> tuple[TargetOutcome, list[str]]:
+    """A replay over the network; `on` says what happens when so many transactions were sent. What
+    it said comes with it."""
     seen, said = [0], list[str]()
 
     def tell(_: object) -> None:
@@ -188,7 +210,13 @@ def replay(log: Path, network: Network, password: str, on: dict[int, Callable[[]
 
     endpoint = Endpoint("127.0.0.1", network.port, "root", password=password)
     into = IntoOptions(force=True, batch=3, **how)  # type: ignore[arg-type]
-    outcome = replay_into([str(log)], endpoint, parse_options(), into, ReplayWatch(on_transaction=tell, say=said.append))
+    outcome = replay_into(
+        [str(log)],
+        endpoint,
+        parse_options(),
+        into,
+        ReplayWatch(on_transaction=tell, say=said.append),
+    )
     return outcome, said
 
 
@@ -197,7 +225,9 @@ def test_the_servers_half_of_a_cut_network_is_ended(made: tuple[Server, Workload
     server, workload = made
     Cuts(server, workload, seed=1).forget()
     with closing(Network(server)) as network:
-        outcome, said = replay(workload.log, network, server.password, {100: network.cut, 250: network.cut}, workers=3)
+        outcome, said = replay(
+            workload.log, network, server.password, {100: network.cut, 250: network.cut}, workers=3
+        )
     assert outcome.error is None
     assert outcome.reconnects == len(said) // 2 == 2
     assert outcome.total_transactions == outcome.transactions == workload.transactions
@@ -205,7 +235,9 @@ def test_the_servers_half_of_a_cut_network_is_ended(made: tuple[Server, Workload
 
 
 @pytest.mark.parametrize("refused", [2, 3, 4])
-def test_a_connection_beside_the_first_is_tried_again(refused: int, made: tuple[Server, Workload]) -> None:
+def test_a_connection_beside_the_first_is_tried_again(
+    refused: int, made: tuple[Server, Workload]
+) -> None:
     """A restart may fall between the first connection and those that belong to it."""
     server, workload = made
     Cuts(server, workload, seed=1).forget()
@@ -218,15 +250,23 @@ def test_a_connection_beside_the_first_is_tried_again(refused: int, made: tuple[
     assert rows(server) == workload.rows
 
 
-def test_a_dump_is_loaded_again_when_its_connection_is_lost(made: tuple[Server, Workload], tmp_path: Path) -> None:
-    """The second connection is the one that loads it. Until it is in, there is no position to go back to."""
+def test_a_dump_is_loaded_again_when_its_connection_is_lost(
+    made: tuple[Server, Workload], tmp_path: Path
+) -> None:
+    """The second connection is the one that loads it. Until it is in, there is no position to go
+    back to."""
     server, workload = made
     server.execute("DROP DATABASE IF EXISTS earlier")
     Cuts(server, workload, seed=1).forget()
     dump = tmp_path / "dump.sql"
-    dump.write_text("CREATE DATABASE IF NOT EXISTS earlier; USE earlier; DROP TABLE IF EXISTS t; CREATE TABLE t (id INT PRIMARY KEY);")
+    dump.write_text(
+        "CREATE DATABASE IF NOT EXISTS earlier; USE earlier; DROP TABLE IF EXISTS t; "
+        "CREATE TABLE t (id INT PRIMARY KEY);"
+    )
     with closing(Network(server, refused=2)) as network:
-        outcome, said = replay(workload.log, network, server.password, {}, workers=1, schema=str(dump))
+        outcome, said = replay(
+            workload.log, network, server.password, {}, workers=1, schema=str(dump)
+        )
     assert outcome.error is None
     assert "continuing from the beginning" in said[-1]
     assert server.query("SELECT COUNT(*) FROM earlier.t") == ((0,),)
@@ -242,14 +282,17 @@ def test_a_failover_to_a_replica(server_factory: ServerFactory, tmp_path: Path) 
     replica = server_factory("9.7", gtids=True, options={**OPTIONS, "server_id": 2})
     replica.execute("RESET BINARY LOGS AND GTIDS")
     replica.execute(
-        f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={source.port}, SOURCE_USER='root', "
+        f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={source.port}, "
+        "SOURCE_USER='root', "
         f"SOURCE_PASSWORD='{source.password}', SOURCE_AUTO_POSITION=1, GET_SOURCE_PUBLIC_KEY=1",
         "START REPLICA",
     )
 
     def promote() -> None:
         """As soon as the replica has anything of it, wherever that ends."""
-        while not replica.query("SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'binlag'"):
+        while not replica.query(
+            "SELECT 1 FROM information_schema.TABLES WHERE TABLE_SCHEMA = 'binlag'"
+        ):
             time.sleep(0.01)
         source.kill()
         while "waiting for more updates" not in str(replica.query("SHOW REPLICA STATUS")):
@@ -268,7 +311,9 @@ def test_a_failover_to_a_replica(server_factory: ServerFactory, tmp_path: Path) 
     replica.close()
 
 
-def test_a_server_without_the_position_is_refused(server_factory: ServerFactory, made: tuple[Server, Workload]) -> None:
+def test_a_server_without_the_position_is_refused(
+    server_factory: ServerFactory, made: tuple[Server, Workload]
+) -> None:
     server, workload = made
     other = server_factory("9.7", options=OPTIONS)
     Cuts(server, workload, seed=1).forget()
@@ -285,11 +330,17 @@ def test_a_server_without_the_position_is_refused(server_factory: ServerFactory,
     other.close()
 
 
-def test_tables_without_transactions_are_looked_at_by_somebody(made: tuple[Server, Workload], tmp_path: Path) -> None:
+def test_tables_without_transactions_are_looked_at_by_somebody(
+    made: tuple[Server, Workload], tmp_path: Path
+) -> None:
     """Whether what was under way is in them is not known: it is not tried again."""
     server, _ = made
     server.execute("DROP DATABASE IF EXISTS w", "DROP DATABASE IF EXISTS binlag", "FLUSH LOGS")
-    server.execute("CREATE DATABASE w", "CREATE TABLE w.m (id INT) ENGINE=MyISAM", *(f"INSERT INTO w.m VALUES ({n})" for n in range(30)))
+    server.execute(
+        "CREATE DATABASE w",
+        "CREATE TABLE w.m (id INT) ENGINE=MyISAM",
+        *(f"INSERT INTO w.m VALUES ({n})" for n in range(30)),
+    )
     log = tmp_path / "myisam.000001"
     log.write_bytes(server.binlog_files()[-1].read_bytes())
     server.execute("DROP DATABASE w")
@@ -305,7 +356,10 @@ def test_tables_without_transactions_are_looked_at_by_somebody(made: tuple[Serve
     blocker.close()
     assert said == []
     assert outcome.error is not None
-    assert "see whether the tables without transactions have what the log has at" in outcome.error.next_step
+    assert (
+        "see whether the tables without transactions have what the log has at"
+        in outcome.error.next_step
+    )
 
 
 # how long

@@ -1,4 +1,5 @@
-"""Logs of real servers, replayed into the version that wrote them: to the end, in pieces, and through kills and bad input."""
+"""Logs of real servers, replayed into the version that wrote them: to the end, in pieces, and
+through kills and bad input."""
 
 from __future__ import annotations
 
@@ -28,7 +29,14 @@ from tests.mysql.server_support import Servers, connection, endpoint
 from tests.servers.fixtures import ServerFactory
 
 NO_KEY, DDL, OLTP, XA, MIXED = (
-    CAPTURES / "open" / name for name in ("my_nokey_duplicates", "my_ddl", "my_oltp_compressed_rotated", "my_xa", "my_statement_mixed")
+    CAPTURES / "open" / name
+    for name in (
+        "my_nokey_duplicates",
+        "my_ddl",
+        "my_oltp_compressed_rotated",
+        "my_xa",
+        "my_statement_mixed",
+    )
 )
 
 
@@ -45,10 +53,22 @@ def schema_of(capture: Path) -> str | None:
 
 
 def go(
-    server: Server, capture: Path, *, files: list[Path] | None = None, watch: ReplayWatch | None = None, into: Any = None, **options: Any
+    server: Server,
+    capture: Path,
+    *,
+    files: list[Path] | None = None,
+    watch: ReplayWatch | None = None,
+    into: Any = None,
+    **options: Any,
 ) -> TargetOutcome:
     chosen = IntoOptions(**{"schema": schema_of(capture), **(into or {})})
-    return replay_into([str(file) for file in files or logs(capture)], endpoint(server), parse_options(**options), chosen, watch)
+    return replay_into(
+        [str(file) for file in files or logs(capture)],
+        endpoint(server),
+        parse_options(**options),
+        chosen,
+        watch,
+    )
 
 
 def stopping_after(transactions: int) -> ReplayWatch:
@@ -115,7 +135,9 @@ def test_nothing_of_it_in_the_binary_log(capture: Path, workers: int, servers: S
 
 def test_a_binary_log_cannot_be_left_out_with_gtids_in_it() -> None:
     with pytest.raises(UsageError, match="--gtid and --disable-log-bin"):
-        replay_into(["no.such"], Endpoint(), parse_options(), IntoOptions(gtid=True, disable_log_bin=True))
+        replay_into(
+            ["no.such"], Endpoint(), parse_options(), IntoOptions(gtid=True, disable_log_bin=True)
+        )
 
 
 def test_who_may_not_leave_it_out_is_told(servers: Servers) -> None:
@@ -123,7 +145,12 @@ def test_who_may_not_leave_it_out_is_told(servers: Servers) -> None:
     server.execute("CREATE USER plain IDENTIFIED BY 'secret'", "GRANT ALL ON binlag.* TO plain")
     account = replace(endpoint(server), user="plain", password="secret")
     with pytest.raises(ReplicationError, match="SYSTEM_VARIABLES_ADMIN") as caught:
-        replay_into([str(log) for log in logs(OLTP)], account, parse_options(), IntoOptions(disable_log_bin=True))
+        replay_into(
+            [str(log) for log in logs(OLTP)],
+            account,
+            parse_options(),
+            IntoOptions(disable_log_bin=True),
+        )
     server.execute("DROP USER plain")
     assert caught.value.number == 1227
     assert "SESSION_VARIABLES_ADMIN" in str(caught.value.hint)
@@ -152,7 +179,9 @@ def test_a_dry_run_changes_nothing(servers: Servers) -> None:
 # what goes wrong
 
 
-def test_a_missing_row_stops_with_its_place_and_all_before_it_is_committed(servers: Servers) -> None:
+def test_a_missing_row_stops_with_its_place_and_all_before_it_is_committed(
+    servers: Servers,
+) -> None:
     server = servers.empty("9.7")
     first = go(server, NO_KEY, watch=stopping_after(10))
     for file in (NO_KEY / "after").glob("*.tsv"):
@@ -168,7 +197,11 @@ def test_a_missing_row_stops_with_its_place_and_all_before_it_is_committed(serve
     assert first.position <= outcome.position < error.position
     assert "1032" in str(error)
     again = go(server, NO_KEY)
-    assert (again.transactions, again.position, str(again.error)) == (0, outcome.position, str(error))
+    assert (again.transactions, again.position, str(again.error)) == (
+        0,
+        outcome.position,
+        str(error),
+    )
 
 
 def test_a_dump_that_comes_with_the_second_run_is_loaded(servers: Servers) -> None:
@@ -187,7 +220,9 @@ def test_a_dump_that_comes_with_the_second_run_is_loaded(servers: Servers) -> No
     assert (third.error, third.transactions) == (None, 0), "and it is loaded once"
 
 
-def test_a_damaged_log_stops_there_and_the_good_one_goes_on(servers: Servers, tmp_path: Path) -> None:
+def test_a_damaged_log_stops_there_and_the_good_one_goes_on(
+    servers: Servers, tmp_path: Path
+) -> None:
     server = servers.empty("9.7")
     data = bytearray(logs(NO_KEY)[0].read_bytes())
     data[len(data) // 2] ^= 0x40
@@ -203,7 +238,9 @@ def test_a_damaged_log_stops_there_and_the_good_one_goes_on(servers: Servers, tm
     assert differences(server, NO_KEY / "after") == []
 
 
-def test_a_file_of_the_same_name_from_elsewhere_is_refused(servers: Servers, tmp_path: Path) -> None:
+def test_a_file_of_the_same_name_from_elsewhere_is_refused(
+    servers: Servers, tmp_path: Path
+) -> None:
     server = servers.empty("9.7")
     go(server, NO_KEY, watch=stopping_after(10))
     other = tmp_path / logs(NO_KEY)[0].name
@@ -252,7 +289,9 @@ def test_a_read_only_server_is_refused(servers: Servers) -> None:
         server.execute("SET GLOBAL super_read_only=0", "SET GLOBAL read_only=0")
 
 
-def test_one_replay_does_not_run_twice_at_a_time(servers: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_replay_does_not_run_twice_at_a_time(
+    servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from applier.mysql.client.connection import connect
     from applier.mysql.positions import checkpoint
 
@@ -275,32 +314,57 @@ def test_only_some_tables_under_another_name(servers: Servers) -> None:
     from tests.mysql.server_support import client
 
     subprocess.run(client(server), input=subprocess_input.encode(), capture_output=True, check=True)
-    outcome = go(server, NO_KEY, into={"schema": None, "force": True}, table=f"{database}.{table}", rewrite_db=f"{database}:elsewhere")
+    outcome = go(
+        server,
+        NO_KEY,
+        into={"schema": None, "force": True},
+        table=f"{database}.{table}",
+        rewrite_db=f"{database}:elsewhere",
+    )
     assert outcome.error is None
-    server.execute(f"CREATE DATABASE `{database}`", f"RENAME TABLE elsewhere.`{table}` TO `{database}`.`{table}`")
-    found = [line for line in differences(server, NO_KEY / "after") if line.startswith(f"{database}.{table}")]
+    server.execute(
+        f"CREATE DATABASE `{database}`",
+        f"RENAME TABLE elsewhere.`{table}` TO `{database}`.`{table}`",
+    )
+    found = [
+        line
+        for line in differences(server, NO_KEY / "after")
+        if line.startswith(f"{database}.{table}")
+    ]
     assert found == []
 
 
-def test_a_table_without_a_key_is_read_once_for_many_transactions(servers: Servers, tmp_path: Path) -> None:
+def test_a_table_without_a_key_is_read_once_for_many_transactions(
+    servers: Servers, tmp_path: Path
+) -> None:
     """300 transactions change a row each; a replica of 9.7 would read the table 300 times."""
     server = servers.empty("9.7")
     server.execute("CREATE DATABASE d", "CREATE TABLE d.t (a INT, b INT) ENGINE=InnoDB")
     server.execute("INSERT INTO d.t VALUES " + ",".join(f"({number}, 0)" for number in range(1000)))
     images = [struct.pack("<xiixii", number * 3, 0, number * 3, 1) for number in range(200)]
     changes = [build.rows(31, image, width=2) for image in images]
-    changes += [build.rows(32, struct.pack("<xii", number * 3, 1), width=2) for number in range(100)]
+    changes += [
+        build.rows(32, struct.pack("<xii", number * 3, 1), width=2) for number in range(100)
+    ]
     events = [
         one
         for number, change in enumerate(changes)
-        for one in (build.gtid(number + 1), build.query(b"BEGIN"), build.table_map(types=b"\3\3"), change, build.xid())
+        for one in (
+            build.gtid(number + 1),
+            build.query(b"BEGIN"),
+            build.table_map(types=b"\3\3"),
+            change,
+            build.xid(),
+        )
     ]
     log = build.write(tmp_path, build.log(*events))
     before = _scanned(server)
     outcome = replay_into([str(log)], endpoint(server), parse_options(), IntoOptions(force=True))
     assert (outcome.error, outcome.transactions, outcome.commits) == (None, 300, 2)
     assert _scanned(server) - before < 4000
-    assert server.query("SELECT COUNT(*), SUM(b), SUM(b = 1 AND a < 300) FROM d.t") == ((900, 100, 0),)
+    assert server.query("SELECT COUNT(*), SUM(b), SUM(b = 1 AND a < 300) FROM d.t") == (
+        (900, 100, 0),
+    )
 
 
 @pytest.mark.parametrize(
@@ -316,7 +380,11 @@ def test_a_table_without_a_key_is_read_once_for_many_transactions(servers: Serve
 )
 def test_which_tables_are_scanned(servers: Servers, columns: str, scanned: bool) -> None:
     server = servers.empty("9.7")
-    server.execute("SET SESSION restrict_fk_on_non_standard_key = OFF", "CREATE DATABASE d", f"CREATE TABLE d.t ({columns}) ENGINE=InnoDB")
+    server.execute(
+        "SET SESSION restrict_fk_on_non_standard_key = OFF",
+        "CREATE DATABASE d",
+        f"CREATE TABLE d.t ({columns}) ENGINE=InnoDB",
+    )
     if "refer" in columns:
         server.execute(
             "SET SESSION restrict_fk_on_non_standard_key = OFF",

@@ -1,8 +1,10 @@
-"""The parallel replay against a simulated server: schedules by the thousand, with what can go wrong, and a checker behind every commit.
+"""The parallel replay against a simulated server: schedules by the thousand, with what can go
+wrong, and a checker behind every commit.
 
-At each commit the checkpoint must be true: what the position row and the rows beyond it say is done, and nothing else, and each once.
-Rows must be found as they were on the source, so the order is one that the dependencies allow. A replay that was ended goes on with
-the same command until it is through; then the tables are the source's. `BINLAG_SCHEDULES=20000` runs so many.
+At each commit the checkpoint must be true: what the position row and the rows beyond it say is
+done, and nothing else, and each once. Rows must be found as they were on the source, so the order
+is one that the dependencies allow. A replay that was ended goes on with the same command until it
+is through; then the tables are the source's. `BINLAG_SCHEDULES=20000` runs so many.
 """
 
 from __future__ import annotations
@@ -92,17 +94,25 @@ class Checker:
         under_way = done - said
         if under_way:
             place = self.log.transactions[min(under_way) - 1]
-            assert place.is_ddl and len(under_way) == 1, f"the checkpoint does not say that {under_way} were done"
+            assert place.is_ddl and len(under_way) == 1, (
+                f"the checkpoint does not say that {under_way} were done"
+            )
             assert server.position is not None
             assert f'"ddl":["{place.file}",{place.start},' in server.position[4]
 
     def said(self) -> set[int]:
         """Numbers of the transactions that the checkpoint says are done."""
         position = self.server.position
-        count = 0 if position is None or not position[0] else self.ends[position[0], int(position[1])]
+        count = (
+            0 if position is None or not position[0] else self.ends[position[0], int(position[1])]
+        )
         said = {one.applies for one in self.log.transactions[:count]}
         for file, start, end in self.server.done.values():
-            said |= {one.applies for one in self.log.transactions if one.file == file and int(start) <= one.start < int(end)}
+            said |= {
+                one.applies
+                for one in self.log.transactions
+                if one.file == file and int(start) <= one.start < int(end)
+            }
         return {number for number in said if number is not None}
 
     def check_end(self) -> None:
@@ -112,7 +122,10 @@ class Checker:
         assert server.position is not None
         assert server.done == {}
         assert set(server.applied) == self.wanted
-        assert (server.position[0], int(server.position[1])) == (log.transactions[-1].file, log.transactions[-1].end)
+        assert (server.position[0], int(server.position[1])) == (
+            log.transactions[-1].file,
+            log.transactions[-1].end,
+        )
         assert int(server.position[3]) == sum(not one.left_out for one in log.transactions)
         last = len(log.transactions)
         assert server.position[2] == log.transactions[0].gtid + (f"-{last}" if last > 1 else "")
@@ -131,7 +144,10 @@ def play(seed: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Counter[st
     checker = Checker(server, log)
     faults = list(way.faults)
     for _ in range(MOST_RUNS):
-        server.faults = [Fault(faults.pop(0), chance.randrange(60)) for _ in range(min(len(faults), chance.choice((1, 1, 2))))]
+        server.faults = [
+            Fault(faults.pop(0), chance.randrange(60))
+            for _ in range(min(len(faults), chance.choice((1, 1, 2))))
+        ]
         if run(server, log, way, chance, bool(faults or server.faults)):
             break
     checker.check()
@@ -144,18 +160,26 @@ def stand_in(server: SimulatedServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "DriverConnection", server.driver)
     monkeypatch.setattr(connection, "select", SimpleNamespace(select=server.select))
     monkeypatch.setattr(batches, "time", SimpleNamespace(sleep=lambda seconds: None))
-    monkeypatch.setattr(checkpoint, "time", SimpleNamespace(sleep=lambda seconds: server.pass_time()))
+    monkeypatch.setattr(
+        checkpoint, "time", SimpleNamespace(sleep=lambda seconds: server.pass_time())
+    )
     monkeypatch.setattr(into, "Patience", patience)
 
 
 def patience(seconds: float, stopped: Callable[[], bool]) -> Patience:
     """Pauses that take no time, by a clock that knows them all the same."""
     passed = [0.0]
-    return Patience(seconds, stopped, clock=lambda: passed[0], sleep=lambda pause: passed.append(passed.pop() + pause))
+    return Patience(
+        seconds,
+        stopped,
+        clock=lambda: passed[0],
+        sleep=lambda pause: passed.append(passed.pop() + pause),
+    )
 
 
 def refuse_wrong_orders(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The log is right: a row that is not found was looked for too early, even if it is there the second time."""
+    """The log is right: a row that is not found was looked for too early, even if it is there the
+    second time."""
     recover = batches.Batches._recover
 
     def watched(self: batches.Batches, error: ReplicationError, *added: Any) -> None:
@@ -165,8 +189,11 @@ def refuse_wrong_orders(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches.Batches, "_recover", watched)
 
 
-def run(server: SimulatedServer, log: SimulatedLog, way: Way, chance: Random, may_fail: bool) -> bool:
-    """One run to its end; whether it came to that of the log. What ends it before must be what was made to go wrong."""
+def run(
+    server: SimulatedServer, log: SimulatedLog, way: Way, chance: Random, may_fail: bool
+) -> bool:
+    """One run to its end; whether it came to that of the log. What ends it before must be what was
+    made to go wrong."""
     stop_after = chance.randrange(1, 30) if way.interrupts and may_fail else 1000
     seen = 0
 
@@ -179,7 +206,9 @@ def run(server: SimulatedServer, log: SimulatedLog, way: Way, chance: Random, ma
     watch = ReplayWatch(stopped=stopped, every_seconds=0 if way.asks_often else 1000)
     before = sum(server.met[what] for what in FAULTS)
     try:
-        outcome = replay_into([str(file) for file in log.files], Endpoint(user="root"), way.options, way.into, watch)
+        outcome = replay_into(
+            [str(file) for file in log.files], Endpoint(user="root"), way.options, way.into, watch
+        )
     except Killed:
         server.bury_client()
         return False
@@ -188,8 +217,12 @@ def run(server: SimulatedServer, log: SimulatedLog, way: Way, chance: Random, ma
         return False
     if outcome.error is not None:
         assert sum(server.met[what] for what in FAULTS) > before or server.down, outcome.error
-        assert isinstance(outcome.error, ServerLost | NotReached) or getattr(outcome.error, "number", 0) in (1205, 1213), outcome.error
-        assert not way.into.reconnect_seconds or not isinstance(outcome.error, ServerLost | NotReached), outcome.error
+        assert isinstance(outcome.error, ServerLost | NotReached) or getattr(
+            outcome.error, "number", 0
+        ) in (1205, 1213), outcome.error
+        assert not way.into.reconnect_seconds or not isinstance(
+            outcome.error, ServerLost | NotReached
+        ), outcome.error
         server.met["ended by an error"] += 1
         return False
     server.met["connected again"] += outcome.reconnects
@@ -201,7 +234,9 @@ def run(server: SimulatedServer, log: SimulatedLog, way: Way, chance: Random, ma
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_every_schedule_carries_out_each_transaction_once(part: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_schedule_carries_out_each_transaction_once(
+    part: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     met: Counter[str] = Counter()
     for seed in range(part, SCHEDULES, PARTS):
         with monkeypatch.context() as patch:

@@ -11,7 +11,13 @@ from applier.binlog.events import Intvar, Rand, UserVar, parse
 from applier.mysql.client.dialect import ACCEPTED, TargetDialect
 from applier.mysql.client.session_state import SessionState, preparation
 from applier.mysql.feed import Feed
-from applier.mysql.statements.ddl import commits_by_itself, drops_database, is_atomic_create, is_temporary, names_in
+from applier.mysql.statements.ddl import (
+    commits_by_itself,
+    drops_database,
+    is_atomic_create,
+    is_temporary,
+    names_in,
+)
 from applier.options import parse_options
 from tests.binlog.build import log, query, write
 
@@ -20,7 +26,10 @@ NAMES = (
     *"character_set_client collation_connection collation_server".split(),
 )
 DIALECT = TargetDialect(
-    ACCEPTED["9.7"], dict.fromkeys(NAMES, ""), {33: ("utf8mb3_general_ci", "utf8mb3"), 45: ("utf8mb4_general_ci", "utf8mb4")}, False
+    ACCEPTED["9.7"],
+    dict.fromkeys(NAMES, ""),
+    {33: ("utf8mb3_general_ci", "utf8mb3"), 45: ("utf8mb4_general_ci", "utf8mb4")},
+    False,
 )
 FLAGS = b"\0" + struct.pack("<I", 1 << 26)
 MODE = b"\x01" + struct.pack("<Q", 32)
@@ -34,13 +43,24 @@ def sent(tmp_path: Path, *variables: bytes, database: bytes = b"d") -> list[list
     found = []
     for source in Feed([str(write(tmp_path, content))], parse_options()):
         (event,) = source.events
-        found.append([sql.decode() for sql in state.for_statement(event, parse(event, source.format.fde), database)])
+        found.append(
+            [
+                sql.decode()
+                for sql in state.for_statement(event, parse(event, source.format.fde), database)
+            ]
+        )
     return found
 
 
 def test_only_what_changed_is_sent(tmp_path: Path) -> None:
     first, second, third = sent(tmp_path, FLAGS + MODE, FLAGS + MODE, MODE)
-    values = ("sql_mode=32", "foreign_key_checks=0", "unique_checks=1", "sql_auto_is_null=0", "timestamp=1700000000")
+    values = (
+        "sql_mode=32",
+        "foreign_key_checks=0",
+        "unique_checks=1",
+        "sql_auto_is_null=0",
+        "timestamp=1700000000",
+    )
     assert first == [
         f"SET {', '.join('@@session.' + one for one in values)}",
         "USE `d`",
@@ -51,7 +71,10 @@ def test_only_what_changed_is_sent(tmp_path: Path) -> None:
 
 def test_a_collation_that_the_target_does_not_have_is_replaced(tmp_path: Path) -> None:
     (first,) = sent(tmp_path, CHARSET)
-    assert "character_set_client=33, @@session.collation_connection=45, @@session.collation_server=45" in first[0]
+    assert (
+        "character_set_client=33, @@session.collation_connection=45, @@session.collation_server=45"
+        in first[0]
+    )
 
 
 def test_microseconds_are_in_the_timestamp(tmp_path: Path) -> None:

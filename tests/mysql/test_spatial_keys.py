@@ -1,4 +1,5 @@
-"""Tables whose rows a server looks for by a SPATIAL key: where InnoDB finds none, memory stops at the same event."""
+"""Tables whose rows a server looks for by a SPATIAL key: where InnoDB finds none, memory stops at
+the same event."""
 
 from __future__ import annotations
 
@@ -19,8 +20,14 @@ SHAPES = {
     "with an SRID": ("g POINT NOT NULL /*!80003 SRID 0 */, SPATIAL KEY s (g)", ""),
     "before another key": ("g POINT NOT NULL /*!80003 SRID 0 */, SPATIAL KEY s (g), KEY k (a)", ""),
     "behind another key": ("g POINT NOT NULL /*!80003 SRID 0 */, KEY k (a), SPATIAL KEY s (g)", ""),
-    "before a unique key": ("g POINT NOT NULL /*!80003 SRID 0 */, SPATIAL KEY s (g), UNIQUE KEY k (a)", ""),
-    "beside a primary key": ("g POINT NOT NULL /*!80003 SRID 0 */, SPATIAL KEY s (g), b INT AUTO_INCREMENT PRIMARY KEY", ""),
+    "before a unique key": (
+        "g POINT NOT NULL /*!80003 SRID 0 */, SPATIAL KEY s (g), UNIQUE KEY k (a)",
+        "",
+    ),
+    "beside a primary key": (
+        "g POINT NOT NULL /*!80003 SRID 0 */, SPATIAL KEY s (g), b INT AUTO_INCREMENT PRIMARY KEY",
+        "",
+    ),
     "an ordinary key": ("g POINT NOT NULL /*!80003 SRID 0 */, KEY s (g(25))", ""),
     "a key without its kind": ("g POINT NOT NULL /*!80003 SRID 0 */, KEY s (g)", ""),
     "MyISAM": ("g POINT NOT NULL /*!80003 SRID 0 */, SPATIAL KEY s (g)", "MyISAM"),
@@ -33,14 +40,24 @@ def test_memory_stops_where_the_server_stops(any_server: Server, tmp_path: Path)
     ends: dict[str, tuple[object, object]] = {}
     for name, (columns, engine) in SHAPES.items():
         for change in CHANGES:
-            rows = [f"INSERT INTO t (a, g) VALUES ({n}, ST_GeomFromText('POINT({n} {n})', 0))" for n in (1, 2, 3)]
+            rows = [
+                f"INSERT INTO t (a, g) VALUES ({n}, ST_GeomFromText('POINT({n} {n})', 0))"
+                for n in (1, 2, 3)
+            ]
             create = f"CREATE TABLE t (a INT, {columns}) ENGINE={engine or 'InnoDB'}"
             beside = Beside(any_server, [create, *rows, change])
-            memory, logs = beside.result.error, [shutil.copy(log, tmp_path) for log in any_server.binlog_files()[:-1]]
+            memory, logs = (
+                beside.result.error,
+                [shutil.copy(log, tmp_path) for log in any_server.binlog_files()[:-1]],
+            )
             if memory is None:
                 assert beside.difference == "", (name, change)
             any_server.execute("DROP DATABASE d", "DROP DATABASE IF EXISTS binlag")
-            server = replay_into(logs, endpoint(any_server), parse_options(), IntoOptions(force=True)).error
-            ends[f"{name}, {change}"] = tuple(error and (error.number, error.position) for error in (memory, server))  # type: ignore[assignment]
+            server = replay_into(
+                logs, endpoint(any_server), parse_options(), IntoOptions(force=True)
+            ).error
+            ends[f"{name}, {change}"] = tuple(
+                error and (error.number, error.position) for error in (memory, server)
+            )  # type: ignore[assignment]
     assert {case: end for case, end in ends.items() if end[0] != end[1]} == {}
     assert 0 < sum(end[0] is not None for end in ends.values()) < len(ends)

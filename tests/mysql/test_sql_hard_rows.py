@@ -1,6 +1,8 @@
-"""SQL mode on real servers where finding a row is hard: rows that are almost twins, keys that change places, partial images.
+"""SQL mode on real servers where finding a row is hard: rows that are almost twins, keys that
+change places, partial images.
 
-The log of a source is replayed by statements into a server of the same version, which must then hold what the replay in memory does.
+The log of a source is replayed by statements into a server of the same version, which must then
+hold what the replay in memory does.
 """
 
 from __future__ import annotations
@@ -25,7 +27,11 @@ def cases() -> Iterator[Case]:
     for section in sections:
         head, *statements = section.strip().split("\n")
         name, versions = head.split(": ")
-        yield from ((name, version, tuple(statements)) for version in versions.split() if version in VERSIONS)
+        yield from (
+            (name, version, tuple(statements))
+            for version in versions.split()
+            if version in VERSIONS
+        )
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +49,9 @@ def sources(server_factory: ServerFactory) -> Iterator[Servers]:
 
 
 @pytest.mark.parametrize("case", list(cases()), ids=lambda case: f"{case[0]}-{case[1]}")
-def test_hard_rows_are_found(case: Case, targets: Servers, sources: Servers, tmp_path: Path) -> None:
+def test_hard_rows_are_found(
+    case: Case, targets: Servers, sources: Servers, tmp_path: Path
+) -> None:
     name, version, statements = case
     source, target = sources.empty(version), targets.empty(version)
     file = written(source, tmp_path, (), "CREATE DATABASE d", *statements)

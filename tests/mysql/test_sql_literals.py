@@ -9,7 +9,15 @@ from typing import Any
 import pytest
 
 from applier.binlog.types import from_sql, json
-from applier.mysql.statements.literals import NotExpressible, diff_expression, equals, exact_order, json_expression, key_equals, literal
+from applier.mysql.statements.literals import (
+    NotExpressible,
+    diff_expression,
+    equals,
+    exact_order,
+    json_expression,
+    key_equals,
+    literal,
+)
 from lookup.table import Column
 
 MILLISECONDS = Column("a", "datetime", scale=3)
@@ -28,9 +36,11 @@ LATIN = Column("a", "varchar", length=9, charset="latin1")
         (Column("a", "double"), struct.pack("<d", 0.1), "0.1e0"),
         (Column("a", "double"), struct.pack("<d", -1e300), "-1e+300"),
         (Column("a", "float"), struct.pack("<f", 1.1), "1.100000023841858e0"),
-        (Column("a", "decimal", length=5, scale=2), from_sql(Column("a", "decimal", length=5, scale=2))("-1.50"), "-1.50"),
+        (Column("a", "decimal", length=5, scale=2),
+         from_sql(Column("a", "decimal", length=5, scale=2))("-1.50"), "-1.50"),
         (Column("a", "date"), 0, "'0000-00-00'"),
-        (MILLISECONDS, from_sql(MILLISECONDS)("2024-02-30 01:02:03.5"), "'2024-02-30 01:02:03.500'"),
+        (MILLISECONDS, from_sql(MILLISECONDS)("2024-02-30 01:02:03.5"),
+         "'2024-02-30 01:02:03.500'"),
         (Column("a", "timestamp"), b"\0\0\0\0", "'0000-00-00 00:00:00'"),
         (Column("a", "time"), from_sql(Column("a", "time"))("-838:59:59"), "'-838:59:59'"),
         (Column("a", "binary", length=3), b"\x01", "_binary X'010000'"),
@@ -40,7 +50,7 @@ LATIN = Column("a", "varchar", length=9, charset="latin1")
         (Column("a", "point"), b"\0\0\0\0\x01", "_binary X'0000000001'"),
         (Column("a", "inet4"), b"\x7f\0\0\x01", "'127.0.0.1'"),
     ],
-)
+)  # fmt: skip
 def test_a_literal_makes_the_value(column: Column, value: Any, sql: str) -> None:
     assert literal(column, "9.7")(value) == sql
     assert literal(column, "9.7")(None) == "NULL"
@@ -55,16 +65,18 @@ def test_old_servers_know_utf8mb3_by_its_old_name() -> None:
     [
         (Column("a", "int"), 5, "`a` = 5", "`a` = 5"),
         (LATIN, b"x ", "CAST(`a` AS BINARY) = _binary X'7820'", "`a` = _latin1 X'7820'"),
-        (Column("a", "set", charset="latin1", labels=("x",)), 1, "CAST(`a` AS UNSIGNED) = 1", "CAST(`a` AS UNSIGNED) = 1"),
+        (Column("a", "set", charset="latin1", labels=("x",)), 1, "CAST(`a` AS UNSIGNED) = 1",
+         "CAST(`a` AS UNSIGNED) = 1"),
         (Column("a", "geometry"), b"\xab", "HEX(`a`) = 'AB'", "HEX(`a`) = 'AB'"),
         (Column("a", "double"), b"\0" * 8, "`a` = 0.0e0 AND `a` NOT LIKE '%-%'", "`a` = 0.0e0"),
         (Column("a", "float"), b"\0\0\0\x80", "`a` = -0.0e0 AND `a` LIKE '%-%'", "`a` = -0.0e0"),
         (Column("a", "float"), struct.pack("<f", -0.5), "`a` = -0.5e0", "`a` = -0.5e0"),
-        (Column("a", "float", 10, 5), struct.pack("<f", 100000.0), "`a` + 0e0 = 100000.0e0", "`a` + 0e0 = 100000.0e0"),
+        (Column("a", "float", 10, 5), struct.pack("<f", 100000.0), "`a` + 0e0 = 100000.0e0",
+         "`a` + 0e0 = 100000.0e0"),
         (Column("a", "float", 10, 5), struct.pack("<f", 0.5), "`a` = 0.5e0", "`a` = 0.5e0"),
         (Column("a`b", "varbinary"), b"", "`a``b` = _binary X''", "`a``b` = _binary X''"),
     ],
-)
+)  # fmt: skip
 def test_conditions(column: Column, value: Any, by_bytes: str, by_key: str) -> None:
     assert equals(column, "9.7")(value) == by_bytes
     assert key_equals(column, "9.7")(value) == by_key
@@ -91,11 +103,17 @@ def test_plain_documents_are_text() -> None:
 
 
 def test_documents_with_types_of_their_own_are_built() -> None:
-    decimal = json.OpaqueValue(json.NEWDECIMAL, bytes([3, 1]) + from_sql(Column("a", "decimal", length=3, scale=1))("-1.5"))
-    assert json_expression({"a": [decimal, 1]}, "9.7") == (
-        f"JSON_OBJECT({hexed('a')}, JSON_ARRAY(CAST(-1.5 AS DECIMAL(3,1)), CAST({hexed('1')} AS JSON)))"
+    decimal = json.OpaqueValue(
+        json.NEWDECIMAL, bytes([3, 1]) + from_sql(Column("a", "decimal", length=3, scale=1))("-1.5")
     )
-    assert json_expression(json.OpaqueValue(15, b"L"), "9.7") == "JSON_EXTRACT(JSON_ARRAY(_binary X'4c'), '$[0]')"
+    assert json_expression({"a": [decimal, 1]}, "9.7") == (
+        f"JSON_OBJECT({hexed('a')}, JSON_ARRAY(CAST(-1.5 AS DECIMAL(3,1)), CAST({hexed('1')} AS "
+        "JSON)))"
+    )
+    assert (
+        json_expression(json.OpaqueValue(15, b"L"), "9.7")
+        == "JSON_EXTRACT(JSON_ARRAY(_binary X'4c'), '$[0]')"
+    )
 
 
 def test_a_document_may_hold_more_digits_than_a_column() -> None:
@@ -125,7 +143,8 @@ def test_no_literal_makes_infinity() -> None:
 
 
 def test_a_fraction_of_a_whole_second() -> None:
-    """5.7.29 rounds FROM_UNIXTIME(1.9999999) to it; the literal with seven digits would be .100000."""
+    """5.7.29 rounds FROM_UNIXTIME(1.9999999) to it; the literal with seven digits would be
+    .100000."""
     column = Column("a", "timestamp", scale=6)
     make = literal(column, "5.7")
     assert make(bytes.fromhex("000000010f423f")) == "'1970-01-01 00:00:01.999999'"
@@ -135,14 +154,21 @@ def test_a_fraction_of_a_whole_second() -> None:
 
 def test_changes_to_a_document() -> None:
     def change(operation: int, path: bytes, value: bytes = b"") -> bytes:
-        return bytes([operation, len(path)]) + path + (bytes([len(value)]) + value if value else b"")
+        return (
+            bytes([operation, len(path)]) + path + (bytes([len(value)]) + value if value else b"")
+        )
 
     one = json.encode(1)
     column = Column("j", "json")
-    changes = change(json.REPLACE, b"$.a", one) + change(json.INSERT, b"$[0]", one) + change(json.INSERT, b"$.b", one)
+    changes = (
+        change(json.REPLACE, b"$.a", one)
+        + change(json.INSERT, b"$[0]", one)
+        + change(json.INSERT, b"$.b", one)
+    )
     sql = diff_expression(column, json.JsonDiff(changes + change(json.REMOVE, b"$.c")), "9.7")
     value = f"CAST({hexed('1')} AS JSON)"
     assert sql == (
-        f"JSON_REMOVE(JSON_INSERT(JSON_ARRAY_INSERT(JSON_REPLACE(`j`, {hexed('$.a')}, {value}), {hexed('$[0]')}, {value}), "
+        f"JSON_REMOVE(JSON_INSERT(JSON_ARRAY_INSERT(JSON_REPLACE(`j`, {hexed('$.a')}, {value}), "
+        f"{hexed('$[0]')}, {value}), "
         f"{hexed('$.b')}, {value}), {hexed('$.c')})"
     )

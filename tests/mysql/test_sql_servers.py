@@ -1,4 +1,5 @@
-"""SQL mode on real servers: twins, rows that differ, and what the exec mode and the skip list let pass."""
+"""SQL mode on real servers: twins, rows that differ, and what the exec mode and the skip list let
+pass."""
 
 from __future__ import annotations
 
@@ -36,9 +37,16 @@ def servers(server_factory: ServerFactory) -> Iterator[Servers]:
     servers.close()
 
 
-def replay_sql(server: Server, files: list[Path], name: str = "test", **options: Any) -> TargetOutcome:
+def replay_sql(
+    server: Server, files: list[Path], name: str = "test", **options: Any
+) -> TargetOutcome:
     parsed = parse_options(**options)
-    return replay_into([str(file) for file in files], endpoint(server), parsed, IntoOptions(apply="sql", force=True, replay_id=name))
+    return replay_into(
+        [str(file) for file in files],
+        endpoint(server),
+        parsed,
+        IntoOptions(apply="sql", force=True, replay_id=name),
+    )
 
 
 def compare(server: Server, tables: Tables) -> Verification:
@@ -70,9 +78,14 @@ def starts(file: Path) -> list[int]:
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_twins_go_one_at_a_time(version: str, servers: Servers, sources: Servers, tmp_path: Path) -> None:
+def test_twins_go_one_at_a_time(
+    version: str, servers: Servers, sources: Servers, tmp_path: Path
+) -> None:
     values = ", ".join(["(1, 'x', 1.1)"] * 5 + ["(2, NULL, NULL)"] * 3 + ["(3, 'z', -0.5)"])
-    create = ("CREATE DATABASE twins", "CREATE TABLE twins.t (a INT, b VARCHAR(9), c FLOAT) ENGINE=InnoDB")
+    create = (
+        "CREATE DATABASE twins",
+        "CREATE TABLE twins.t (a INT, b VARCHAR(9), c FLOAT) ENGINE=InnoDB",
+    )
     file = written(
         sources.empty(version),
         tmp_path,
@@ -96,25 +109,47 @@ def test_twins_go_one_at_a_time(version: str, servers: Servers, sources: Servers
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_row_that_differs_is_changed_by_its_key_and_told(version: str, servers: Servers, sources: Servers, tmp_path: Path) -> None:
-    create = ("CREATE DATABASE keyed", "CREATE TABLE keyed.t (a VARCHAR(9) PRIMARY KEY, b INT, c DOUBLE, d INT) ENGINE=InnoDB")
-    setup = (*create, "INSERT INTO keyed.t VALUES ('a', 1, 0.1, 1), ('b', 2, 0.2, 2), ('c', 3, NULL, 3)")
+def test_a_row_that_differs_is_changed_by_its_key_and_told(
+    version: str, servers: Servers, sources: Servers, tmp_path: Path
+) -> None:
+    create = (
+        "CREATE DATABASE keyed",
+        "CREATE TABLE keyed.t (a VARCHAR(9) PRIMARY KEY, b INT, c DOUBLE, d INT) ENGINE=InnoDB",
+    )
+    setup = (
+        *create,
+        "INSERT INTO keyed.t VALUES ('a', 1, 0.1, 1), ('b', 2, 0.2, 2), ('c', 3, NULL, 3)",
+    )
     changes = ("UPDATE keyed.t SET d = d + 10", "DELETE FROM keyed.t WHERE a = 'c'")
     file = written(sources.empty(version), tmp_path, setup, *changes)
     server = servers.empty(version)
-    server.execute(*create, "INSERT INTO keyed.t VALUES ('a', 1, 0.1, 1), ('b', 9, 0.2, 2), ('c', 3, 0.3, 13)")
+    server.execute(
+        *create, "INSERT INTO keyed.t VALUES ('a', 1, 0.1, 1), ('b', 9, 0.2, 2), ('c', 3, 0.3, 13)"
+    )
     outcome = replay_sql(server, [file], f"keyed-{version}")
     assert outcome.error is None
     assert server.query("SELECT a, b, d FROM keyed.t ORDER BY a") == (("a", 1, 11), ("b", 2, 12))
-    assert outcome.notes.get("rows of keyed.t differed from their before images and were changed by their key") == 2
+    assert (
+        outcome.notes.get(
+            "rows of keyed.t differed from their before images and were changed by their key"
+        )
+        == 2
+    )
     assert any("row 2 of the event: a='b', b='2'" in note for note in outcome.notes)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_errors_name_the_place_and_the_row(version: str, servers: Servers, sources: Servers, tmp_path: Path) -> None:
-    create = ("CREATE DATABASE wrong", "CREATE TABLE wrong.t (a INT PRIMARY KEY, b INT) ENGINE=InnoDB")
+def test_errors_name_the_place_and_the_row(
+    version: str, servers: Servers, sources: Servers, tmp_path: Path
+) -> None:
+    create = (
+        "CREATE DATABASE wrong",
+        "CREATE TABLE wrong.t (a INT PRIMARY KEY, b INT) ENGINE=InnoDB",
+    )
     inserts = ("INSERT INTO wrong.t VALUES (1, 1)", "INSERT INTO wrong.t VALUES (2, 2), (3, 3)")
-    file = written(sources.empty(version), tmp_path, create, *inserts, "DELETE FROM wrong.t WHERE a = 2")
+    file = written(
+        sources.empty(version), tmp_path, create, *inserts, "DELETE FROM wrong.t WHERE a = 2"
+    )
     server = servers.empty(version)
     server.execute(*create, "INSERT INTO wrong.t VALUES (3, 9)")
     error: Any = replay_sql(server, [file], f"wrong-{version}").error
@@ -131,9 +166,14 @@ def test_errors_name_the_place_and_the_row(version: str, servers: Servers, sourc
 
 
 @pytest.mark.parametrize("capture", [NO_KEY, TAGGED], ids=lambda capture: capture.name)
-@pytest.mark.parametrize("options", [{"exec_mode": "idempotent"}, {"skip_errors": "1032,1062"}, {}], ids=str)
-def test_after_a_gap_the_server_ends_where_the_replay_in_memory_does(capture: Path, options: dict[str, str], servers: Servers) -> None:
-    """Some transactions in the middle of the log are left out on both sides, so that rows are missing and there already."""
+@pytest.mark.parametrize(
+    "options", [{"exec_mode": "idempotent"}, {"skip_errors": "1032,1062"}, {}], ids=str
+)
+def test_after_a_gap_the_server_ends_where_the_replay_in_memory_does(
+    capture: Path, options: dict[str, str], servers: Servers
+) -> None:
+    """Some transactions in the middle of the log are left out on both sides, so that rows are
+    missing and there already."""
     server = servers.empty("9.7")
     load_before(server, capture)
     tables = applier.load_schema(capture / "before.sql", server="9.7")
@@ -147,14 +187,26 @@ def test_after_a_gap_the_server_ends_where_the_replay_in_memory_does(capture: Pa
     outcome: Any = replay_sql(server, files, "second", start_position=behind, **options)
     assert (memory.error is None) == (outcome.error is None)
     if memory.error is not None:
-        assert (memory.error.number, memory.error.position) == (outcome.error.number, outcome.error.position)
+        assert (memory.error.number, memory.error.position) == (
+            outcome.error.number,
+            outcome.error.position,
+        )
     assert differences(server, tables) == []
 
 
-def test_idempotent_and_skipped_errors_are_counted(servers: Servers, sources: Servers, tmp_path: Path) -> None:
-    create = ("CREATE DATABASE counted", "CREATE TABLE counted.t (a INT PRIMARY KEY, b INT, c INT DEFAULT 7) ENGINE=InnoDB")
+def test_idempotent_and_skipped_errors_are_counted(
+    servers: Servers, sources: Servers, tmp_path: Path
+) -> None:
+    create = (
+        "CREATE DATABASE counted",
+        "CREATE TABLE counted.t (a INT PRIMARY KEY, b INT, c INT DEFAULT 7) ENGINE=InnoDB",
+    )
     filled = (*create, "INSERT INTO counted.t VALUES (1, 1, 1), (2, 2, 2), (3, 3, 3)")
-    changes = ("UPDATE counted.t SET b = b + 10", "INSERT INTO counted.t VALUES (4, 4, 4), (5, 5, 5), (6, 6, 6)", "DELETE FROM counted.t")
+    changes = (
+        "UPDATE counted.t SET b = b + 10",
+        "INSERT INTO counted.t VALUES (4, 4, 4), (5, 5, 5), (6, 6, 6)",
+        "DELETE FROM counted.t",
+    )
     file = written(sources.empty("9.7"), tmp_path, filled, *changes)
     stop = starts(file)[2]
     setup = (*create, "INSERT INTO counted.t VALUES (1, 1, 1), (3, 3, 3), (5, 0, 0)")
@@ -162,7 +214,13 @@ def test_idempotent_and_skipped_errors_are_counted(servers: Servers, sources: Se
     server.execute(*setup)
     outcome = replay_sql(server, [file], "i", exec_mode="idempotent", stop_position=stop)
     assert outcome.error is None
-    assert server.query("SELECT a, b FROM counted.t ORDER BY a") == ((1, 11), (3, 13), (4, 4), (5, 5), (6, 6))
+    assert server.query("SELECT a, b FROM counted.t ORDER BY a") == (
+        (1, 11),
+        (3, 13),
+        (4, 4),
+        (5, 5),
+        (6, 6),
+    )
     assert outcome.notes == {
         "let pass by --exec-mode idempotent: error 1032 on table counted.t": 1,
         "let pass by --exec-mode idempotent: error 1062 on table counted.t": 1,
@@ -171,7 +229,12 @@ def test_idempotent_and_skipped_errors_are_counted(servers: Servers, sources: Se
     server.execute(*setup)
     outcome = replay_sql(server, [file], "s", skip_errors="1032,1062", stop_position=stop)
     assert outcome.error is None
-    assert server.query("SELECT a, b FROM counted.t ORDER BY a") == ((1, 11), (3, 3), (4, 4), (5, 0))
+    assert server.query("SELECT a, b FROM counted.t ORDER BY a") == (
+        (1, 11),
+        (3, 3),
+        (4, 4),
+        (5, 0),
+    )
     assert outcome.notes == {
         "let pass by --skip-errors: error 1032 on table counted.t": 1,
         "let pass by --skip-errors: error 1062 on table counted.t": 1,
@@ -179,9 +242,15 @@ def test_idempotent_and_skipped_errors_are_counted(servers: Servers, sources: Se
 
 
 @pytest.mark.parametrize("mode", ["native", "sql"])
-def test_guards_against_careless_statements_do_not_stop_a_replay(mode: str, servers: Servers) -> None:
+def test_guards_against_careless_statements_do_not_stop_a_replay(
+    mode: str, servers: Servers
+) -> None:
     server = servers.empty("9.7")
-    server.execute("SET GLOBAL sql_safe_updates = 1", "SET GLOBAL sql_big_selects = 0", "SET GLOBAL max_join_size = 1")
+    server.execute(
+        "SET GLOBAL sql_safe_updates = 1",
+        "SET GLOBAL sql_big_selects = 0",
+        "SET GLOBAL max_join_size = 1",
+    )
     try:
         outcome = replay_into(
             [str(file) for file in logs(NO_KEY)],
@@ -191,14 +260,20 @@ def test_guards_against_careless_statements_do_not_stop_a_replay(mode: str, serv
         )
         assert outcome.error is None
     finally:
-        server.execute("SET GLOBAL sql_safe_updates = 0", "SET GLOBAL sql_big_selects = 1", "SET GLOBAL max_join_size = DEFAULT")
+        server.execute(
+            "SET GLOBAL sql_safe_updates = 0",
+            "SET GLOBAL sql_big_selects = 1",
+            "SET GLOBAL max_join_size = DEFAULT",
+        )
     tables = applier.load_schema(NO_KEY / "before.sql", server="9.7")
     applier.replay(logs(NO_KEY), into=tables)
     assert differences(server, tables) == []
 
 
 @pytest.mark.parametrize("version", ["5.7", "9.7", "mariadb"])
-def test_a_session_whose_texts_are_ucs2(version: str, servers: Servers, sources: Servers, tmp_path: Path) -> None:
+def test_a_session_whose_texts_are_ucs2(
+    version: str, servers: Servers, sources: Servers, tmp_path: Path
+) -> None:
     """Its `collation_connection` stays in the target's session when the rows come."""
     statements = (
         "SET NAMES utf8mb4 COLLATE utf8mb4_general_ci",
@@ -216,14 +291,26 @@ def test_a_session_whose_texts_are_ucs2(version: str, servers: Servers, sources:
 
 
 @pytest.mark.parametrize("version", ["5.7", "9.7"])
-def test_settings_in_a_session_whose_texts_are_utf16(version: str, server_factory: ServerFactory, tmp_path: Path) -> None:
-    """The servers take the bytes of a GTID and of a time zone as they come, in `collation_connection`."""
-    with closing(server_factory(version, gtids=True)) as source, closing(server_factory(version, gtids=True)) as server:
+def test_settings_in_a_session_whose_texts_are_utf16(
+    version: str, server_factory: ServerFactory, tmp_path: Path
+) -> None:
+    """The servers take the bytes of a GTID and of a time zone as they come, in
+    `collation_connection`."""
+    with (
+        closing(server_factory(version, gtids=True)) as source,
+        closing(server_factory(version, gtids=True)) as server,
+    ):
         source.execute("CREATE DATABASE counted")
-        with closing(source.connect(database="counted", autocommit=True)) as session, session.cursor() as cursor:
+        with (
+            closing(source.connect(database="counted", autocommit=True)) as session,
+            session.cursor() as cursor,
+        ):
             for sql in (
                 "SET collation_connection = 'utf16_general_ci', time_zone = '+02:00'",
-                "CREATE TABLE t (a INT PRIMARY KEY, b TIMESTAMP NOT NULL DEFAULT '2020-01-01 00:00:00')",
+                (
+                    "CREATE TABLE t (a INT PRIMARY KEY, b TIMESTAMP NOT NULL DEFAULT '2020-01-01 "
+                    "00:00:00')"
+                ),
                 "INSERT INTO t (a) VALUES (1)",
                 "SET time_zone = _latin1'SYSTEM'",
                 "ALTER TABLE t ADD c TIMESTAMP NOT NULL DEFAULT '2020-01-01 00:00:00'",
@@ -231,7 +318,12 @@ def test_settings_in_a_session_whose_texts_are_utf16(version: str, server_factor
                 cursor.execute(sql)
         for mode in ("native", "sql"):
             options = IntoOptions(apply=mode, gtid=True, force=True, replay_id=mode)
-            outcome = replay_into([str(file) for file in source.binlog_files()], endpoint(server), parse_options(), options)
+            outcome = replay_into(
+                [str(file) for file in source.binlog_files()],
+                endpoint(server),
+                parse_options(),
+                options,
+            )
             assert outcome.error is None
             rows = "SELECT a, UNIX_TIMESTAMP(b), UNIX_TIMESTAMP(c) FROM counted.t"
             assert server.query(rows) == source.query(rows)

@@ -1,7 +1,8 @@
-"""Tables that change their names, columns and relations: real servers and tables in memory side by side.
+"""Tables that change their names, columns and relations: real servers and tables in memory side by
+side.
 
-Each case is SQL of our own; what the server has in its tables afterwards is what the replay of its log has to have. CI runs each case
-on each server; elsewhere each server takes its share of them.
+Each case is SQL of our own; what the server has in its tables afterwards is what the replay of its
+log has to have. CI runs each case on each server; elsewhere each server takes its share of them.
 """
 
 from __future__ import annotations
@@ -12,7 +13,16 @@ from servers.server import Server
 from tests.mysql.beside_server import Beside
 from tests.mysql.partition_cases import PARTITIONS
 from tests.mysql.server_support import THOROUGH
-from tests.mysql.structure_cases import ALL, FOREIGN_KEYS, OTHER_DATABASES, PLAIN, SELECTS, SELF, SOURCE, Statements
+from tests.mysql.structure_cases import (
+    ALL,
+    FOREIGN_KEYS,
+    OTHER_DATABASES,
+    PLAIN,
+    SELECTS,
+    SELF,
+    SOURCE,
+    Statements,
+)
 
 SERVERS = ("5.7", "9.7", "mariadb")
 NAMES: dict[str, Statements] = {
@@ -128,7 +138,10 @@ NAMES: dict[str, Statements] = {
     ],
     "fk child swap": [
         "CREATE TABLE p (id INT PRIMARY KEY) ENGINE=InnoDB",
-        "CREATE TABLE c (a INT, b INT, FOREIGN KEY (a) REFERENCES p (id) ON DELETE CASCADE) ENGINE=InnoDB",
+        (
+            "CREATE TABLE c (a INT, b INT, FOREIGN KEY (a) REFERENCES p (id) ON DELETE CASCADE) "
+            "ENGINE=InnoDB"
+        ),
         "INSERT INTO p VALUES (1),(2)",
         "INSERT INTO c VALUES (1,2)",
         "ALTER TABLE c CHANGE a b INT, CHANGE b a INT",
@@ -146,7 +159,10 @@ NAMES: dict[str, Statements] = {
     ],
     "drop fk and column": [
         "CREATE TABLE p (id INT PRIMARY KEY) ENGINE=InnoDB",
-        "CREATE TABLE c (a INT, b INT, CONSTRAINT k FOREIGN KEY (a) REFERENCES p (id) ON DELETE CASCADE) ENGINE=InnoDB",
+        (
+            "CREATE TABLE c (a INT, b INT, CONSTRAINT k FOREIGN KEY (a) REFERENCES p (id) "
+            "ON DELETE CASCADE) ENGINE=InnoDB"
+        ),
         "INSERT INTO p VALUES (1)",
         "INSERT INTO c VALUES (1,2)",
         "ALTER TABLE c DROP FOREIGN KEY k, DROP COLUMN a",
@@ -207,7 +223,11 @@ NAMES: dict[str, Statements] = {
     ],
 }
 
-FORMATS = {name: ALL for name in NAMES if name.startswith("temp")} | dict.fromkeys(SELECTS, ALL) | {"statement fmt": ("STATEMENT",)}
+FORMATS = (
+    {name: ALL for name in NAMES if name.startswith("temp")}
+    | dict.fromkeys(SELECTS, ALL)
+    | {"statement fmt": ("STATEMENT",)}
+)
 """Of the others: ROW."""
 CASES = {**FOREIGN_KEYS, **NAMES, **SELECTS, **OTHER_DATABASES, **PARTITIONS}
 
@@ -227,17 +247,23 @@ def test_the_tables_are_the_servers(any_server: Server) -> None:
 
 @pytest.mark.parametrize("any_server", SERVERS, indirect=True)
 def test_cascades_go_as_deep_as_innodb_follows(any_server: Server) -> None:
-    """Fifteen rows one after the other are followed, sixteen are an error (3008; 1296 in MariaDB), which leaves all as it was."""
+    """Fifteen rows one after the other are followed, sixteen are an error (3008; 1296 in MariaDB),
+    which leaves all as it was."""
     for rows, errors in ((15, 0), (16, 1)):
         chain = ", ".join(f"({at}, {at - 1})" for at in range(1, rows))
-        beside = Beside(any_server, [SELF, f"INSERT INTO s VALUES (0, 0), {chain}", "DELETE FROM s WHERE pk = 0"])
+        beside = Beside(
+            any_server,
+            [SELF, f"INSERT INTO s VALUES (0, 0), {chain}", "DELETE FROM s WHERE pk = 0"],
+        )
         assert (beside.difference, len(beside.errors)) == ("", errors)
 
 
 @pytest.mark.parametrize("any_server", SERVERS, indirect=True)
 def test_a_statement_on_a_view_is_refused(any_server: Server) -> None:
     beside = Beside(
-        any_server, ["CREATE TABLE t (a INT)", "CREATE VIEW v AS SELECT * FROM t", "INSERT INTO v VALUES (3)"], log_format="STATEMENT"
+        any_server,
+        ["CREATE TABLE t (a INT)", "CREATE VIEW v AS SELECT * FROM t", "INSERT INTO v VALUES (3)"],
+        log_format="STATEMENT",
     )
     assert beside.result.error is not None
     assert (beside.result.error.number, beside.result.error.table) == (1235, "d.v")
@@ -245,9 +271,17 @@ def test_a_statement_on_a_view_is_refused(any_server: Server) -> None:
 
 @pytest.mark.parametrize("any_server", SERVERS[:1], indirect=True)
 @pytest.mark.parametrize(
-    "select", ["(id VARCHAR(5)) SELECT id FROM o", "SELECT 1 AS a", "SELECT COUNT(*) FROM o", "SELECT id + 1 AS b FROM o"]
+    "select",
+    [
+        "(id VARCHAR(5)) SELECT id FROM o",
+        "SELECT 1 AS a",
+        "SELECT COUNT(*) FROM o",
+        "SELECT id + 1 AS b FROM o",
+    ],
 )
-def test_what_a_select_makes_of_expressions_is_refused_in_statement_format(select: str, any_server: Server) -> None:
+def test_what_a_select_makes_of_expressions_is_refused_in_statement_format(
+    select: str, any_server: Server
+) -> None:
     statements: Statements = [*SOURCE, f"CREATE TABLE t {select}"]
     refused = Beside(any_server, statements, log_format="STATEMENT").result.error
     assert refused is not None

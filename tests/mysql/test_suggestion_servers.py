@@ -1,4 +1,5 @@
-"""Suggestions on real servers: each ALTER is carried out on a table with rows, keeps them, and gives a key that the applier uses."""
+"""Suggestions on real servers: each ALTER is carried out on a table with rows, keeps them, and
+gives a key that the applier uses."""
 
 from __future__ import annotations
 
@@ -19,7 +20,10 @@ from tests.mysql.server_support import THOROUGH
 from tests.servers.fixtures import ServerFactory
 
 DATABASE = "odd `db"
-OPTIONS: dict[str, str | int | bool | None] = {"innodb_flush_log_at_trx_commit": 0, "sync_binlog": 0}
+OPTIONS: dict[str, str | int | bool | None] = {
+    "innodb_flush_log_at_trx_commit": 0,
+    "sync_binlog": 0,
+}
 VERSIONS = ("5.7", "9.7", "mariadb") if THOROUGH else ("9.7",)
 
 
@@ -42,8 +46,14 @@ class OnServer:
         self.name = quoted(table.name)
         self.connection = server.connect(autocommit=True, init_command="SET sql_mode = ''")
         database = quoted(DATABASE)
-        self.run(f"DROP DATABASE IF EXISTS {database}", f"CREATE DATABASE {database}", f"USE {database}")
-        self.run("CREATE TABLE parent (id INT PRIMARY KEY)", "INSERT INTO parent VALUES (1)", "CREATE TABLE part (a INT) ENGINE=MyISAM")
+        self.run(
+            f"DROP DATABASE IF EXISTS {database}", f"CREATE DATABASE {database}", f"USE {database}"
+        )
+        self.run(
+            "CREATE TABLE parent (id INT PRIMARY KEY)",
+            "INSERT INTO parent VALUES (1)",
+            "CREATE TABLE part (a INT) ENGINE=MyISAM",
+        )
         self.run(*(sql.format(t=self.name) for sql in (table.create, *table.rows)))
 
     def run(self, *statements: str) -> None:
@@ -66,7 +76,9 @@ class OnServer:
 
     def contents(self, definition: TableDefinition) -> list[str]:
         """The rows as they are, in the columns that the table had at first."""
-        columns = ", ".join(quoted(column.name) for column in definition.columns if column.system_time is None)
+        columns = ", ".join(
+            quoted(column.name) for column in definition.columns if column.system_time is None
+        )
         history = " FOR SYSTEM_TIME ALL" if definition.system_versioned else ""
         return sorted(map(repr, self.rows(f"SELECT {columns} FROM {self.name}{history}")))
 
@@ -108,9 +120,9 @@ def test_every_suggestion_is_accepted(version: str, server: Server, table: OddTa
         on_server = OnServer(server, table)
         on_server.run(f"{clauses}, ALGORITHM={found.algorithm}, LOCK={found.lock}")
         assert on_server.definition(version) == after
-        assert [column.invisible for column in after.columns if "my_row_id" in column.name][-1:] == (
-            [rules.invisible_columns] if table.outcome == NEW else []
-        )
+        assert [column.invisible for column in after.columns if "my_row_id" in column.name][
+            -1:
+        ] == ([rules.invisible_columns] if table.outcome == NEW else [])
         again = suggestion(after, rules)
         assert (again is None) == (table.key == "PRIMARY"), again
     definition = on_server.definition(version)
@@ -119,11 +131,19 @@ def test_every_suggestion_is_accepted(version: str, server: Server, table: OddTa
         assert (decision.key.name if decision.key else "") == table.key
 
 
-@pytest.mark.parametrize("table", [table for table in TABLES if table.outcome == TEXT], ids=lambda table: table.label)
-def test_what_is_not_suggested_would_have_failed(version: str, server: Server, table: OddTable) -> None:
-    """The plain new column, which a table without a suggestion lacks: the server refuses it, or it gives no key that is used."""
+@pytest.mark.parametrize(
+    "table", [table for table in TABLES if table.outcome == TEXT], ids=lambda table: table.label
+)
+def test_what_is_not_suggested_would_have_failed(
+    version: str, server: Server, table: OddTable
+) -> None:
+    """The plain new column, which a table without a suggestion lacks: the server refuses it, or it
+    gives no key that is used."""
     if version not in table.servers or table.label == "MERGE":
         return
     on_server = OnServer(server, table)
     with pytest.raises(pymysql.err.MySQLError):
-        on_server.run(f"ALTER TABLE {on_server.name} ADD COLUMN my_row_id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY")
+        on_server.run(
+            f"ALTER TABLE {on_server.name} ADD COLUMN my_row_id BIGINT UNSIGNED NOT NULL "
+            "AUTO_INCREMENT PRIMARY KEY"
+        )

@@ -15,11 +15,22 @@ from tests.binlog.build import gtid, int_image, log, query, rows, table_map, wri
 
 
 def transaction(number: int, size: int, table: bytes = b"t") -> tuple[tuple[int, bytes], ...]:
-    return gtid(number), query(b"BEGIN"), table_map(table=table), rows(30, int_image(1) * (size // 5)), xid()
+    return (
+        gtid(number),
+        query(b"BEGIN"),
+        table_map(table=table),
+        rows(30, int_image(1) * (size // 5)),
+        xid(),
+    )
 
 
 def suited(folder: Path, content: bytes, into: dict[str, Any] | None = None, **options: Any) -> int:
-    return suited_workers([str(write(folder, content))], parse_options(**options), IntoOptions(**(into or {})), Checkpoint("r"))
+    return suited_workers(
+        [str(write(folder, content))],
+        parse_options(**options),
+        IntoOptions(**(into or {})),
+        Checkpoint("r"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -33,7 +44,9 @@ def suited(folder: Path, content: bytes, into: dict[str, Any] | None = None, **o
     ],
 )
 def test_large_transactions_take_several(tmp_path: Path, sizes: list[int], workers: int) -> None:
-    content = log(*(event for number, size in enumerate(sizes, 1) for event in transaction(number, size)))
+    content = log(
+        *(event for number, size in enumerate(sizes, 1) for event in transaction(number, size))
+    )
     assert suited(tmp_path, content) == workers
 
 

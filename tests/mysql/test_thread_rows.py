@@ -1,4 +1,5 @@
-"""Rows of slave_worker_info and slave_master_info beside the position, as a real replica has them, and shown."""
+"""Rows of slave_worker_info and slave_master_info beside the position, as a real replica has them,
+and shown."""
 
 from __future__ import annotations
 
@@ -24,9 +25,15 @@ from tests.mysql.server_support import Servers, endpoint
 from tests.receive.receiving import Offline
 from tests.servers.fixtures import ServerFactory
 
-CAPTURE = {"5.6": "my56_anonymous_nochecksum", "5.7": "my57_xa", "9.7": "my_nokey_duplicates", "mariadb": "ma_ddl"}
+CAPTURE = {
+    "5.6": "my56_anonymous_nochecksum",
+    "5.7": "my57_xa",
+    "9.7": "my_nokey_duplicates",
+    "mariadb": "ma_ddl",
+}
 SOURCE = SourceInfo(
-    source_log_name="binlog.000007", source_log_pos=4711, host="db.example", user_name="repl", user_password="secret",
+    source_log_name="binlog.000007", source_log_pos=4711, host="db.example", user_name="repl",
+    user_password="secret",
     uuid="8a94f357-aab4-11df-86ab-c80aa9429562", heartbeat_period=2.5,
 )  # fmt: skip
 
@@ -71,7 +78,11 @@ def test_the_rows_are_a_servers(version: str, servers: Servers, tmp_path: Path) 
     workers, sources, count = kept(server)
     assert [(info.id, info.channel_name) for info in workers] == [(1, "r"), (2, "r"), (3, "r")]
     assert count == 3
-    assert all(info.relay_position.offset <= end.offset for info in workers if info.relay_log_name == end.file)
+    assert all(
+        info.relay_position.offset <= end.offset
+        for info in workers
+        if info.relay_log_name == end.file
+    )
     [source] = sources
     assert (source.host, source.user_name, source.uuid, source.heartbeat_period) == (
         "db.example", "repl", SOURCE.uuid, 2.5,
@@ -83,7 +94,10 @@ def test_the_rows_are_a_servers(version: str, servers: Servers, tmp_path: Path) 
 
 
 def test_status_shows_them(
-    servers: Servers, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    servers: Servers,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     server = servers.empty("9.7")
     end = replay(server, "9.7", received(tmp_path, "9.7"), workers=2)

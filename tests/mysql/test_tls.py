@@ -1,4 +1,5 @@
-"""--ssl-mode, an authority and a client's certificate, against real servers with right, wrong and expired certificates."""
+"""--ssl-mode, an authority and a client's certificate, against real servers with right, wrong and
+expired certificates."""
 
 from __future__ import annotations
 
@@ -34,7 +35,9 @@ def stranger(folder: Path) -> Authority:
 
 
 def start(factory: ServerFactory, name: str, authority: Authority, pair: Pair) -> Server:
-    return factory(name, options={"ssl_ca": authority.path, "ssl_cert": pair.cert, "ssl_key": pair.key})
+    return factory(
+        name, options={"ssl_ca": authority.path, "ssl_cert": pair.cert, "ssl_key": pair.key}
+    )
 
 
 def endpoint(server: Server, tls: Tls, user: str = "root") -> Endpoint:
@@ -42,7 +45,7 @@ def endpoint(server: Server, tls: Tls, user: str = "root") -> Endpoint:
 
 
 def outcome(server: Server, tls: Tls, user: str = "root") -> str:
-    """"encrypted", "plain", or the error's words."""
+    """ "encrypted", "plain", or the error's words."""
     try:
         connected = connect(endpoint(server, tls, user))
     except InputError as error:
@@ -62,12 +65,17 @@ def test_a_right_certificate(
     for mode in (TlsMode.VERIFY_CA, TlsMode.VERIFY_IDENTITY):
         assert outcome(server, Tls(mode, ours)) == "encrypted"
         refused = outcome(server, Tls(mode, theirs))
-        assert re.search(r"certificate verify failed.* -> name the authority .* --ssl-ca FILE", refused)
+        assert re.search(
+            r"certificate verify failed.* -> name the authority .* --ssl-ca FILE", refused
+        )
         assert "certificate verify failed" in outcome(server, Tls(mode))
     client = authority.pair(f"client-{name}")
     secret = server.password
     server.execute(
-        f"CREATE USER x509 IDENTIFIED {'WITH mysql_native_password ' if name == '5.7' else ''}BY '{secret}'"
+        (
+            "CREATE USER x509 IDENTIFIED "
+            f"{'WITH mysql_native_password ' if name == '5.7' else ''}BY '{secret}'"
+        )
         + (" REQUIRE X509" if name != "mariadb" else "")
     )
     if name == "mariadb":
@@ -77,7 +85,9 @@ def test_a_right_certificate(
     assert "refuses the account" in outcome(server, Tls(TlsMode.REQUIRED), "x509")
 
 
-def test_a_certificate_for_another_host(server_factory: ServerFactory, authority: Authority) -> None:
+def test_a_certificate_for_another_host(
+    server_factory: ServerFactory, authority: Authority
+) -> None:
     server = start(server_factory, "9.7", authority, authority.pair("elsewhere", "127.0.0.9"))
     ours = str(authority.path)
     assert outcome(server, Tls(TlsMode.VERIFY_CA, ours)) == "encrypted"

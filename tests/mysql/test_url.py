@@ -18,11 +18,14 @@ from applier.mysql.client.url import Endpoint, find_password, parse_url
         ("mysql://root@db.example:3307", Endpoint("db.example", 3307, "root")),
         ("mysql://root@db.example", Endpoint("db.example", 3306, "root")),
         ("mysql://a%40b@[::1]:3307/", Endpoint("::1", 3307, "a@b")),
-        ("mysql://root@localhost?socket=/run/s&tls=off", Endpoint("localhost", 3306, "root", "/run/s", Tls(TlsMode.DISABLED))),
-        ("mysql://root@h?ssl-ca=/a%26b.pem", Endpoint("h", 3306, "root", tls=Tls(TlsMode.VERIFY_CA, "/a&b.pem"))),
-        ("mysql://root@h?ssl-mode=required", Endpoint("h", 3306, "root", tls=Tls(TlsMode.REQUIRED))),
+        ("mysql://root@localhost?socket=/run/s&tls=off",
+         Endpoint("localhost", 3306, "root", "/run/s", Tls(TlsMode.DISABLED))),
+        ("mysql://root@h?ssl-ca=/a%26b.pem",
+         Endpoint("h", 3306, "root", tls=Tls(TlsMode.VERIFY_CA, "/a&b.pem"))),
+        ("mysql://root@h?ssl-mode=required",
+         Endpoint("h", 3306, "root", tls=Tls(TlsMode.REQUIRED))),
     ],
-)
+)  # fmt: skip
 def test_a_url_says_where(text: str, expected: Endpoint) -> None:
     assert parse_url(text) == expected
     assert parse_url(str(expected)) == expected
@@ -61,9 +64,13 @@ def test_the_password_is_in_no_text_of_an_endpoint() -> None:
     assert "s3cret" not in repr(endpoint) + str(endpoint)
 
 
-def test_the_password_comes_from_the_first_place_that_has_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_password_comes_from_the_first_place_that_has_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     option_file = tmp_path / "my.cnf"
-    option_file.write_text("!includedir /etc\n[client]\nskip-name\npassword='from file'\n[mysqld]\npassword=no\n")
+    option_file.write_text(
+        "!includedir /etc\n[client]\nskip-name\npassword='from file'\n[mysqld]\npassword=no\n"
+    )
     monkeypatch.setattr(url, "OPTION_FILES", (str(option_file),))
     given = tmp_path / "password"
     given.write_text("given\nsecond line\n")
@@ -83,5 +90,7 @@ def test_a_password_file_that_is_not_there_is_an_error(tmp_path: Path) -> None:
 
 
 def test_an_error_names_the_option_that_was_wrong() -> None:
-    with pytest.raises(UsageError, match=r"^error BL310: SOURCE: 'nonsense' is not a server address"):
+    with pytest.raises(
+        UsageError, match=r"^error BL310: SOURCE: 'nonsense' is not a server address"
+    ):
         parse_url("nonsense", "SOURCE")

@@ -10,7 +10,14 @@ import pytest
 import applier
 from applier.cli.commands.verify import TRUSTED, report_lines
 from applier.errors import ReplicationError
-from applier.mysql.contents.verify import KEPT, SETTINGS, SNAPSHOT, TableReport, Verification, verify
+from applier.mysql.contents.verify import (
+    KEPT,
+    SETTINGS,
+    SNAPSHOT,
+    TableReport,
+    Verification,
+    verify,
+)
 from applier.mysql.statements.column_bytes import DIALECTS, cell, expression, quoted
 from applier.tables.catalog import Tables
 from lookup.table import Column
@@ -20,7 +27,10 @@ class Listed:
     """Stands for a connection: tables with their columns and rows. Remembers what it was asked."""
 
     def __init__(
-        self, tables: dict[str, tuple[str, list[tuple[Any, ...]]]], rules_version: str = "9.7", created: str | None = None
+        self,
+        tables: dict[str, tuple[str, list[tuple[Any, ...]]]],
+        rules_version: str = "9.7",
+        created: str | None = None,
     ) -> None:
         self.rules_version = rules_version
         self.created = created
@@ -32,11 +42,23 @@ class Listed:
         if "information_schema.TABLES" in sql:
             return [tuple(part.encode() for part in name.split(".")) for name in self.tables]
         if "information_schema.COLUMNS" in sql:
-            named = [(*name.split("."), column) for name, (columns, _) in self.tables.items() for column in columns.split()]
+            named = [
+                (*name.split("."), column)
+                for name, (columns, _) in self.tables.items()
+                for column in columns.split()
+            ]
             return [tuple(part.encode() for part in row) for row in named]
         if sql.startswith("SHOW CREATE TABLE"):
             columns = self.tables[sql.rpartition(" ")[2].replace("`", "")][0].split()
-            return [(b"t", (self.created or f"CREATE TABLE t ({', '.join(f'{name} INT' for name in columns)})").encode())]
+            return [
+                (
+                    b"t",
+                    (
+                        self.created
+                        or f"CREATE TABLE t ({', '.join(f'{name} INT' for name in columns)})"
+                    ).encode(),
+                )
+            ]
         if sql.startswith("SELECT COUNT(*)"):
             return [(str(len(self.tables[self._named(sql)][1])).encode(),)]
         return []
@@ -51,11 +73,16 @@ class Listed:
 
 
 def keyed(rows: str) -> Tables:
-    return applier.load_schema(f"CREATE DATABASE d; USE d; CREATE TABLE t (a INT PRIMARY KEY, b INT); INSERT INTO t VALUES {rows};")
+    return applier.load_schema(
+        "CREATE DATABASE d; USE d; CREATE TABLE t (a INT PRIMARY KEY, b INT); "
+        f"INSERT INTO t VALUES {rows};"
+    )
 
 
 def keyless(rows: str) -> Tables:
-    return applier.load_schema(f"CREATE DATABASE d; USE d; CREATE TABLE t (a INT, b INT); INSERT INTO t VALUES {rows};")
+    return applier.load_schema(
+        f"CREATE DATABASE d; USE d; CREATE TABLE t (a INT, b INT); INSERT INTO t VALUES {rows};"
+    )
 
 
 def compare(tables: Tables, rows: list[tuple[Any, ...]], columns: str = "a b") -> TableReport:
@@ -90,7 +117,9 @@ def test_rows_of_one_key_are_paired() -> None:
     ]
 
 
-@pytest.mark.parametrize(("found", "missing", "extra"), [(1, 2, 0), (2, 1, 0), (3, 0, 0), (4, 0, 1), (0, 3, 0)])
+@pytest.mark.parametrize(
+    ("found", "missing", "extra"), [(1, 2, 0), (2, 1, 0), (3, 0, 0), (4, 0, 1), (0, 3, 0)]
+)
 def test_twins_are_counted(found: int, missing: int, extra: int) -> None:
     report = compare(keyless("(1, 1), (1, 1), (1, 1), (2, 2)"), [(2, 2), *[(1, 1)] * found])
     assert (report.missing, report.extra) == (missing, extra)
@@ -149,7 +178,9 @@ def test_leaves_out_what_is_no_table_of_the_log() -> None:
         "CREATE DATABASE d; USE d; CREATE TABLE t (a INT, b INT); CREATE TEMPORARY TABLE x (a INT);"
         "CREATE TABLE y (a INT) ENGINE=BLACKHOLE;"
     )
-    assert [report.table for report in verify(Listed({"d.t": ("a b", [])}), tables).tables] == ["d.t"]
+    assert [report.table for report in verify(Listed({"d.t": ("a b", [])}), tables).tables] == [
+        "d.t"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -157,20 +188,27 @@ def test_leaves_out_what_is_no_table_of_the_log() -> None:
     [
         (Column("a", "int"), -5, "9.7", "`a` + 0", b"-5"),
         (Column("a`b", "year"), 124, "5.7", "`a``b`", b"2024"),
-        (Column("a", "enum", charset="latin1", labels=("x", "y")), 2, "9.7", "CAST(`a` AS UNSIGNED)", b"2"),
-        (Column("a", "set", charset="latin1", labels=("x", "y")), 3, "9.7", "CAST(`a` AS UNSIGNED)", b"3"),
-        (Column("a", "bit", length=64), (1 << 64) - 1, "5.6", "CAST(`a` AS UNSIGNED)", b"18446744073709551615"),
+        (Column("a", "enum", charset="latin1", labels=("x", "y")), 2, "9.7",
+         "CAST(`a` AS UNSIGNED)", b"2"),
+        (Column("a", "set", charset="latin1", labels=("x", "y")), 3, "9.7", "CAST(`a` AS UNSIGNED)",
+         b"3"),
+        (Column("a", "bit", length=64), (1 << 64) - 1, "5.6", "CAST(`a` AS UNSIGNED)",
+         b"18446744073709551615"),
         (Column("a", "binary", length=4), b"x", "9.7", "`a`", b"x\0\0\0"),
         (Column("a", "varchar", charset="latin1"), b"\xe4 ", "9.7", "`a`", b"\xe4 "),
-        (Column("a", "float"), b"\xcd\xcc\x8c\x3f", "9.7", "CAST(`a` AS DOUBLE)", b"1.100000023841858"),
+        (Column("a", "float"), b"\xcd\xcc\x8c\x3f", "9.7", "CAST(`a` AS DOUBLE)",
+         b"1.100000023841858"),
         (Column("a", "double"), b"\0" * 7 + b"\x80", "9.7", "CAST(`a` AS DOUBLE)", b"-0"),
-        (Column("a", "double"), b"\0" * 7 + b"\x80", "5.7", "IF(`a` = 0 AND `a` LIKE '%-%', '-0', `a` + 0e0)", b"-0"),
+        (Column("a", "double"), b"\0" * 7 + b"\x80", "5.7",
+         "IF(`a` = 0 AND `a` LIKE '%-%', '-0', `a` + 0e0)", b"-0"),
         (Column("a", "float"), b"\0\0\0\x80", "mariadb", "`a` + 0e0", b"0"),
         (Column("a", "date"), 0, "9.7", "`a`", b"0000-00-00"),
         (Column("a", "inet4"), b"\x7f\0\0\x01", "mariadb", "`a`", b"127.0.0.1"),
     ],
-)
-def test_a_cell_is_what_the_server_is_asked_for(column: Column, stored: Any, version: str, sql: str, shown: bytes) -> None:
+)  # fmt: skip
+def test_a_cell_is_what_the_server_is_asked_for(
+    column: Column, stored: Any, version: str, sql: str, shown: bytes
+) -> None:
     assert expression(column, DIALECTS[version]) == sql
     assert cell(column, DIALECTS[version])(stored) == shown
     assert cell(column, DIALECTS[version])(None) is None
@@ -182,7 +220,9 @@ def test_names_are_quoted() -> None:
 
 def test_a_table_that_memory_does_not_hold_exactly_is_not_compared() -> None:
     server = Listed({"d.t": ("a b", [(7, 7)]), "d.u": ("a", [])})
-    result = verify(server, keyed("(1, 1)"), inexact=lambda database, table: "refused" if table == "t" else None)
+    result = verify(
+        server, keyed("(1, 1)"), inexact=lambda database, table: "refused" if table == "t" else None
+    )
     assert [(report.table, report.not_comparable, report.differs) for report in result.tables] == [
         ("d.t", "refused", False),
         ("d.u", None, True),
@@ -198,7 +238,8 @@ def test_definitions_by_the_defaults_of_another_version_are_not_compared() -> No
     server = Listed({"d.t": ("a b", [(1, 1)])}, created="CREATE TABLE t (a BIGINT, b INT)")
     (other,) = verify(server, keyless("(1, 1)"), log_rules="5.7").tables
     assert other.not_comparable == (
-        "defaults of 5.7 hold in the log, those of 9.7 on the server: column `a`: bigint on the server, int after the replay"
+        "defaults of 5.7 hold in the log, those of 9.7 on the server: column `a`: "
+        "bigint on the server, int after the replay"
     )
     assert not other.differs and not other.equal
     (same,) = verify(server, keyless("(1, 1)"), log_rules="9.7").tables
@@ -211,7 +252,9 @@ def test_definitions_by_the_defaults_of_another_version_are_not_compared() -> No
 
 
 def test_a_definition_that_cannot_be_read_is_not_comparable() -> None:
-    (report,) = verify(Listed({"d.t": ("a b", [(1, 1)])}, created="CREATE TABLE t (a WONDER)"), keyless("(1, 1)")).tables
+    (report,) = verify(
+        Listed({"d.t": ("a b", [(1, 1)])}, created="CREATE TABLE t (a WONDER)"), keyless("(1, 1)")
+    ).tables
     assert report.not_comparable is not None
     assert report.not_comparable.startswith("the server's definition cannot be read: ")
 
@@ -225,5 +268,7 @@ def test_the_report_in_words() -> None:
         "1 of 1 tables differ",
         TRUSTED,
     ]
-    assert report_lines(Verification([TableReport("d.t", 2, 2)])) == ["no difference: 1 tables, 2 rows"]
+    assert report_lines(Verification([TableReport("d.t", 2, 2)])) == [
+        "no difference: 1 tables, 2 rows"
+    ]
     assert report_lines(Verification([])) == ["no difference: 0 tables, 0 rows"]

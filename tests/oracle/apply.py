@@ -1,7 +1,9 @@
-"""Rows events applied the long way: one handler call after the other, as the server's source has it.
+"""Rows events applied the long way: one handler call after the other, as the server's source has
+it.
 
-`do_apply_event`, `do_index_scan_and_update`, `do_table_scan_and_update`, `do_hash_scan_and_update`, `do_scan_and_update`,
-`write_row` (sql/log_event.cc, 5.6 to 9.7) and `find_row` (sql/log_event_server.cc, MariaDB 10.11).
+`do_apply_event`, `do_index_scan_and_update`, `do_table_scan_and_update`, `do_hash_scan_and_update`,
+`do_scan_and_update`, `write_row` (sql/log_event.cc, 5.6 to 9.7) and `find_row`
+(sql/log_event_server.cc, MariaDB 10.11).
 """
 
 from __future__ import annotations
@@ -83,7 +85,9 @@ class NaiveApplier:
             self._row_by_row(rows, self._write)
             return self.done
         image = set(self.shape.before_columns)
-        self.algorithm, self.key = decide(self.definition, image, self.options.rules, self.options.row_search, self.rows_per_value)
+        self.algorithm, self.key = decide(
+            self.definition, image, self.options.rules, self.options.row_search, self.rows_per_value
+        )
         if self.algorithm == HASH:
             HashScan(self, rows).run()
         else:
@@ -120,7 +124,8 @@ class NaiveApplier:
         return self.complete(row[0] if self.is_update else row)
 
     def equal(self, row: Row, wanted: Row) -> bool:
-        """`record_compare`, the other way round. MariaDB compares the columns that the image lacks, too."""
+        """`record_compare`, the other way round. MariaDB compares the columns that the image lacks,
+        too."""
         columns = range(len(row)) if self.is_mariadb else self.shape.before_columns
         return all(row[column] == wanted[column] for column in columns)
 
@@ -132,7 +137,9 @@ class NaiveApplier:
     def _find_and_change(self, index: int, row: Any) -> None:
         wanted = self.before(row)
         try:
-            record = self._index_scan(wanted) if self.algorithm == INDEX else self._table_scan(wanted)
+            record = (
+                self._index_scan(wanted) if self.algorithm == INDEX else self._table_scan(wanted)
+            )
         except HandlerError as error:
             raise Failure(1032, error.code, index) from None
         self.change(index, record, record.row, row)
@@ -176,7 +183,8 @@ class NaiveApplier:
     # changing rows
 
     def change(self, index: int, record: Record, old: Row, row: Any) -> Row:
-        """`do_exec_row`. Returns record[0], whatever becomes of it; `old` is record[1], as a rule the row as it stands."""
+        """`do_exec_row`. Returns record[0], whatever becomes of it; `old` is record[1], as a rule
+        the row as it stands."""
         if not self.is_update:
             self.counters.delete += 1
             self.table.delete(record)
@@ -233,7 +241,10 @@ class HashScan:
         self.handler = applier.handler
         self.key = applier.key
         by_primary = self.key is not None and self.key is primary_key(applier.definition)
-        new = applier.options.rules.name in ("8.0", "8.4", "9.7") and applier.options.rules != BEFORE_8_0_17
+        new = (
+            applier.options.rules.name in ("8.0", "8.4", "9.7")
+            and applier.options.rules != BEFORE_8_0_17
+        )
         self.looks_again = applier.is_update and new and not by_primary
         self.collides = self.looks_again and applier.options.rules.collisions_apply
         self.entries = Entries(applier.definition, applier.shape, applier.options.rules)
@@ -270,7 +281,8 @@ class HashScan:
         self.distinct.insert(at, row)
 
     def _scan(self) -> None:
-        """`do_scan_and_update`. Raises what the event's loop shall judge; leaves `cursor` where the server does."""
+        """`do_scan_and_update`. Raises what the event's loop shall judge; leaves `cursor` where the
+        server does."""
         errors = 0
         error: Failure | None = None
         first = True
@@ -323,7 +335,8 @@ class HashScan:
         return self.handler.index_read(self.value)
 
     def _meet(self, record: Record) -> tuple[str, Failure | None]:
-        """One row read: what the hash has for it is applied, from 8.0.17 on also what it has for the changed row."""
+        """One row read: what the hash has for it is applied, from 8.0.17 on also what it has for
+        the changed row."""
         row = record.row
         while True:
             index = self.entries.take(row)
@@ -331,7 +344,8 @@ class HashScan:
                 chain = self.entries.chain(row) if self.collides else []
                 if not chain:
                     return NEXT, None
-                row = chain[-1]  # what the last comparison left in record[0]; record[1] is made from it
+                # what the last comparison left in record[0]; record[1] is made from it
+                row = chain[-1]
                 continue
             self.cursor = index + 1
             old = row

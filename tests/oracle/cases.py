@@ -18,7 +18,13 @@ from lookup.versions import OPTIONS, RULES, rules_for
 from tests.oracle.apply import NaiveApplier
 from tests.oracle.engine import Duplicate, NaiveTable
 
-OPTION_SETS = (None, *(frozenset(option for at, option in enumerate(OPTIONS) if mask >> at & 1) for mask in range(1, 8)))
+OPTION_SETS = (
+    None,
+    *(
+        frozenset(option for at, option in enumerate(OPTIONS) if mask >> at & 1)
+        for mask in range(1, 8)
+    ),
+)
 SKIPS: tuple[frozenset[int] | None, ...] = (frozenset(), frozenset({1032}), frozenset({1062}), None)
 INTEGERS = (0, 1, 2, 3)
 TEXTS = (b"", b"a", b"A", b"b", b"aB", b"a1")
@@ -38,6 +44,11 @@ class Event:
         return f"{shape.kind} {shape.before_columns} -> {shape.after_columns} {full}: {self.rows}"
 
 
+def _shown(part: KeyPart) -> str:
+    prefix = f"({part.prefix})" if part.prefix else ""
+    return f"c{part.column}{prefix}{' desc' if part.descending else ''}"
+
+
 @dataclass(frozen=True)
 class Case:
     """A table with rows, the ones that were deleted again, and the events to apply to it."""
@@ -51,11 +62,13 @@ class Case:
     def __repr__(self) -> str:
         """As a statement and the calls, so that a failing example can be read."""
         columns = ", ".join(
-            f"{c.name} {c.type}{'' if c.nullable else ' not null'} {c.collation or ''}".strip() for c in self.definition.columns
+            f"{c.name} {c.type}{'' if c.nullable else ' not null'} {c.collation or ''}".strip()
+            for c in self.definition.columns
         )
         keys = [
-            f"{'unique ' if key.unique else ''}{key.kind} {key.name}{'' if key.visible else ' invisible'}"
-            f"({', '.join(f'c{p.column}' + (f'({p.prefix})' if p.prefix else '') + (' desc' if p.descending else '') for p in key.parts)})"
+            f"{'unique ' if key.unique else ''}{key.kind} "
+            f"{key.name}{'' if key.visible else ' invisible'}"
+            f"({', '.join(_shown(part) for part in key.parts)})"
             for key in self.definition.keys
         ]
         options = self.options
@@ -64,14 +77,19 @@ class Case:
             f"{self.definition.engine} ({columns}; {'; '.join(keys)})",
             f"rows {self.rows} without {self.deleted}",
             *map(repr, self.events),
-            f"{options.rules.name} {search} {'idempotent' if options.idempotent else 'strict'} skip {options.skip_errors}",
+            (
+                f"{options.rules.name} {search} {'idempotent' if options.idempotent else 'strict'} "
+                f"skip {options.skip_errors}"
+            ),
         ]
         return "\n" + "\n".join(lines) + "\n"
 
 
 def columns() -> st.SearchStrategy[Column]:
     kind = st.sampled_from(("int", "int", "int", "char", "varchar"))
-    return st.builds(_column, kind, st.booleans(), st.sampled_from(("latin1_swedish_ci", "latin1_bin")))
+    return st.builds(
+        _column, kind, st.booleans(), st.sampled_from(("latin1_swedish_ci", "latin1_bin"))
+    )
 
 
 def _column(kind: str, nullable: bool, collation: str) -> Column:
@@ -84,7 +102,15 @@ def _column(kind: str, nullable: bool, collation: str) -> Column:
 def definitions(draw: st.DrawFn) -> TableDefinition:
     drawn = draw(st.lists(columns(), min_size=1, max_size=4))
     named = tuple(
-        Column(f"c{at}", c.type, c.length, nullable=c.nullable, charset=c.charset, collation=c.collation) for at, c in enumerate(drawn)
+        Column(
+            f"c{at}",
+            c.type,
+            c.length,
+            nullable=c.nullable,
+            charset=c.charset,
+            collation=c.collation,
+        )
+        for at, c in enumerate(drawn)
     )
     keys: list[Key] = []
     parts: list[int]
@@ -100,13 +126,17 @@ def definitions(draw: st.DrawFn) -> TableDefinition:
             tuple(draw(_part(named[at], at)) for at in parts),
             unique=flags % 3 == 0,
             visible=flags != 10,
-            kind="fulltext" if flags == 11 and all(named[at].type != "int" for at in parts) else "btree",
+            kind="fulltext"
+            if flags == 11 and all(named[at].type != "int" for at in parts)
+            else "btree",
         )
         if key.kind == "fulltext":
             key = Key(key.name, tuple(KeyPart(at) for at in parts), kind="fulltext")
         keys.append(key)
     engine = draw(st.sampled_from(("InnoDB", "InnoDB", "InnoDB", "MyISAM")))
-    return TableDefinition("d", "t", named, tuple(keys), engine=engine, charset="latin1", collation="latin1_swedish_ci")
+    return TableDefinition(
+        "d", "t", named, tuple(keys), engine=engine, charset="latin1", collation="latin1_swedish_ci"
+    )
 
 
 def _part(column: Column, at: int) -> st.SearchStrategy[KeyPart]:
@@ -117,13 +147,18 @@ def _part(column: Column, at: int) -> st.SearchStrategy[KeyPart]:
 def rows_of(definition: TableDefinition) -> st.SearchStrategy[Row]:
     values: list[st.SearchStrategy[Any]] = []
     for column in definition.columns:
-        domain: tuple[Any, ...] = {"int": INTEGERS, "char": TEXTS, "varchar": VARIABLE_TEXTS}[column.type]
+        domain: tuple[Any, ...] = {"int": INTEGERS, "char": TEXTS, "varchar": VARIABLE_TEXTS}[
+            column.type
+        ]
         values.append(st.sampled_from((*domain, None) if column.nullable else domain))
     return st.tuples(*values)
 
 
 def defaults_of(definition: TableDefinition) -> Row:
-    return tuple(None if column.nullable else 0 if column.type.endswith("int") else b"" for column in definition.columns)
+    return tuple(
+        None if column.nullable else 0 if column.type.endswith("int") else b""
+        for column in definition.columns
+    )
 
 
 @st.composite
@@ -185,30 +220,66 @@ def tables(draw: st.DrawFn) -> tuple[TableDefinition, list[Row]]:
 BIGINT_PAIRS = ((0xA8E8EE744CED7CA8, 0x6850119E455EE4ED), (0x135CD25C170DB910, 0x6916C5057592C796))
 """Two rows of two BIGINT UNSIGNED columns with the same CRC32 (those of bug #101828)."""
 SAME_CHECKSUM = tuple(one ^ other for one, other in zip(*BIGINT_PAIRS, strict=True))
-"""What turns any two such columns into two others with the same checksum: a CRC is linear, and this has none."""
+"""What turns any two such columns into two others with the same checksum: a CRC is linear, and this
+has none."""
 
 
 @st.composite
 def tables_of_twins(draw: st.DrawFn) -> tuple[TableDefinition, list[Row]]:
-    """A table whose rows have the same checksum in pairs, and sometimes the same key value as well."""
+    """A table whose rows have the same checksum in pairs, and sometimes the same key value as
+    well."""
     width = draw(st.integers(2, 4))
-    wide = (Column("a", "bigint", unsigned=True, nullable=False), Column("b", "bigint", unsigned=True, nullable=False))
+    wide = (
+        Column("a", "bigint", unsigned=True, nullable=False),
+        Column("b", "bigint", unsigned=True, nullable=False),
+    )
     narrow = tuple(Column(name, "int", nullable=name == "d") for name in "cd"[: width - 2])
     parts = draw(st.sampled_from(((), *((at,) for at in range(width)))))
-    keys = (Key("k", tuple(KeyPart(at) for at in parts), unique=draw(st.sampled_from((False, False, True)))),) if parts else ()
+    keys = (
+        (
+            Key(
+                "k",
+                tuple(KeyPart(at) for at in parts),
+                unique=draw(st.sampled_from((False, False, True))),
+            ),
+        )
+        if parts
+        else ()
+    )
     engine = draw(st.sampled_from(("InnoDB", "MyISAM")))
-    definition = TableDefinition("d", "t", wide + narrow, keys, engine=engine, charset="latin1", collation="latin1_swedish_ci")
+    definition = TableDefinition(
+        "d",
+        "t",
+        wide + narrow,
+        keys,
+        engine=engine,
+        charset="latin1",
+        collation="latin1_swedish_ci",
+    )
     small = st.integers(0, 1)
-    rests = st.tuples(*(st.one_of(small, st.none()) if column.nullable else small for column in narrow))
+    rests = st.tuples(
+        *(st.one_of(small, st.none()) if column.nullable else small for column in narrow)
+    )
     pool = []
-    for (a, b), rest, twin in draw(st.lists(st.tuples(st.tuples(small, small), rests, rests), min_size=1, max_size=3)):
-        pool += [(a, b, *rest), (a ^ SAME_CHECKSUM[0], b ^ SAME_CHECKSUM[1], *draw(st.sampled_from((rest, rest, twin))))]
+    for (a, b), rest, twin in draw(
+        st.lists(st.tuples(st.tuples(small, small), rests, rests), min_size=1, max_size=3)
+    ):
+        pool += [
+            (a, b, *rest),
+            (
+                a ^ SAME_CHECKSUM[0],
+                b ^ SAME_CHECKSUM[1],
+                *draw(st.sampled_from((rest, rest, twin))),
+            ),
+        ]
     return definition, pool
 
 
 @st.composite
 def cases(
-    draw: st.DrawFn, versions: tuple[str, ...] = tuple(RULES), drawn: st.SearchStrategy[tuple[TableDefinition, list[Row]]] | None = None
+    draw: st.DrawFn,
+    versions: tuple[str, ...] = tuple(RULES),
+    drawn: st.SearchStrategy[tuple[TableDefinition, list[Row]]] | None = None,
 ) -> Case:
     definition, pool = draw(tables() if drawn is None else drawn)
     rows = draw(st.lists(st.sampled_from(pool), max_size=10))
@@ -219,7 +290,13 @@ def cases(
         draw(st.booleans()),
         draw(st.sampled_from((SKIPS[0], SKIPS[0], *SKIPS))),
     )
-    return Case(definition, rows, deleted, draw(st.lists(events(definition, pool), min_size=1, max_size=3)), options)
+    return Case(
+        definition,
+        rows,
+        deleted,
+        draw(st.lists(events(definition, pool), min_size=1, max_size=3)),
+        options,
+    )
 
 
 def tables_of(case: Case) -> tuple[MemoryTable, NaiveTable]:
@@ -253,12 +330,22 @@ def outcomes(case: Case) -> tuple[list[Any], list[Any]]:
     found: tuple[list[Any], list[Any]] = ([], [])
     for event in case.events:
         plan = RowsPlan(fast, event.shape, case.options)
-        statistics = {key.name: fast.rows_per_value(key) for key in case.definition.keys if key.kind == "btree"}
+        statistics = {
+            key.name: fast.rows_per_value(key)
+            for key in case.definition.keys
+            if key.kind == "btree"
+        }
         counters, naive_counters = Counters(), Counters()
         outcome = plan.apply(event.rows, counters)
-        applier = NaiveApplier(naive, event.shape, case.options, defaults_of(case.definition), _read(statistics))
+        applier = NaiveApplier(
+            naive, event.shape, case.options, defaults_of(case.definition), _read(statistics)
+        )
         done = applier.apply(event.rows, naive_counters)
-        error = None if outcome.error is None else (outcome.error.number, outcome.error.handler_error, outcome.error.row)
+        error = (
+            None
+            if outcome.error is None
+            else (outcome.error.number, outcome.error.handler_error, outcome.error.row)
+        )
         found[0].append((error, outcome.rows_changed, counters.as_dict(), fast.stored_rows()))
         found[1].append((done.error, done.rows_changed, naive_counters.as_dict(), naive.rows()))
     return found

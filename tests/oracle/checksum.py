@@ -1,4 +1,5 @@
-"""The CRC32 that a before image is hashed by, for integers and text (`make_hash_key`, sql/rpl_utility.cc)."""
+"""The CRC32 that a before image is hashed by, for integers and text (`make_hash_key`,
+sql/rpl_utility.cc)."""
 
 from __future__ import annotations
 
@@ -10,7 +11,9 @@ from lookup.table import Column, TableDefinition
 INTEGERS = {"tinyint": 1, "int": 4, "bigint": 8}
 
 
-def checksum(definition: TableDefinition, row: Row, columns: tuple[int, ...], *, null_flags: bool) -> int:
+def checksum(
+    definition: TableDefinition, row: Row, columns: tuple[int, ...], *, null_flags: bool
+) -> int:
     """Of the `columns` of a whole row; with `null_flags` the record's null bytes come first."""
     crc = zlib.crc32(null_bytes(definition, row)) if null_flags else 0
     for at in columns:
@@ -20,7 +23,8 @@ def checksum(definition: TableDefinition, row: Row, columns: tuple[int, ...], *,
 
 
 def null_bytes(definition: TableDefinition, row: Row) -> bytes:
-    """One bit a nullable column, set for NULL; a record of fixed length has a one in front; bits left over are ones."""
+    """One bit a nullable column, set for NULL; a record of fixed length has a one in front; bits
+    left over are ones."""
     bits = "" if any(column.type == "varchar" for column in definition.columns) else "1"
     for column, value in zip(definition.columns, row, strict=True):
         if column.nullable:

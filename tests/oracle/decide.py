@@ -1,4 +1,5 @@
-"""Which key and which algorithm, step by step as the server's source has it (facts on 5.6, 5.7, 8.0, 8.4/9.7, MariaDB 10.11)."""
+"""Which key and which algorithm, step by step as the server's source has it (facts on 5.6, 5.7,
+8.0, 8.4/9.7, MariaDB 10.11)."""
 
 from __future__ import annotations
 
@@ -11,13 +12,18 @@ INDEX, TABLE, HASH = "I", "T", "H"
 
 
 def primary_key(definition: TableDefinition) -> Key | None:
-    """PRIMARY, or the first unique key that is not nullable, without prefix: the server makes that one primary."""
+    """PRIMARY, or the first unique key that is not nullable, without prefix: the server makes that
+    one primary."""
     keys = definition.sorted_keys
     for key in keys:
         if key.name == "PRIMARY":
             return key
     for key in keys:
-        if key.unique and not nullable(definition, key) and all(part.prefix is None for part in key.parts):
+        if (
+            key.unique
+            and not nullable(definition, key)
+            and all(part.prefix is None for part in key.parts)
+        ):
             return key
     return None
 
@@ -35,7 +41,9 @@ def key_columns(definition: TableDefinition, key: Key) -> set[int]:
     return columns
 
 
-def search_key(definition: TableDefinition, image: set[int], rules: ServerRules, classes: str) -> Key | None:
+def search_key(
+    definition: TableDefinition, image: set[int], rules: ServerRules, classes: str
+) -> Key | None:
     """`search_key_in_table`. `classes` out of "P" primary, "U" unique, "K" other."""
     primary = primary_key(definition)
     if "P" in classes and primary is not None and key_columns(definition, primary) <= image:
@@ -71,7 +79,11 @@ def decide(
     if rules.name == "mariadb":
         return decide_mariadb(definition, rows_per_value)
     if rules.name in ("8.4", "9.7") or row_search is None:
-        row_search = frozenset({"INDEX_SCAN", "TABLE_SCAN"} if rules.name in ("5.6", "5.7") else {"INDEX_SCAN", "HASH_SCAN"})
+        row_search = frozenset(
+            {"INDEX_SCAN", "TABLE_SCAN"}
+            if rules.name in ("5.6", "5.7")
+            else {"INDEX_SCAN", "HASH_SCAN"}
+        )
     if "INDEX_SCAN" in row_search:
         key = search_key(definition, image, rules, "PU")
         if key is not None:
@@ -85,7 +97,9 @@ def decide(
     return TABLE, None
 
 
-def decide_mariadb(definition: TableDefinition, rows_per_value: Callable[[Key], float]) -> tuple[str, Key | None]:
+def decide_mariadb(
+    definition: TableDefinition, rows_per_value: Callable[[Key], float]
+) -> tuple[str, Key | None]:
     """`find_key`: the image is not looked at."""
     best: Key | None = None
     best_rows = 0.0

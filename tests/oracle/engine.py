@@ -1,10 +1,12 @@
 """A storage engine in plain lists: every read walks row by row, every call is counted.
 
-Nothing here is clever. The table is one list in clustered order, each index is a list that is sorted anew for each cursor
-move, and the handler calls (`rnd_next`, `index_read`, `index_next_same`, …) add to the counters what a server adds for them:
-InnoDB counts inside its own reads, MyISAM and every engine of MariaDB count the handler call.
+Nothing here is clever. The table is one list in clustered order, each index is a list that is
+sorted anew for each cursor move, and the handler calls (`rnd_next`, `index_read`,
+`index_next_same`, …) add to the counters what a server adds for them: InnoDB counts inside its own
+reads, MyISAM and every engine of MariaDB count the handler call.
 
-Values are limited to what the tests make: integers, and ASCII text in a case-insensitive PAD SPACE collation or a _bin one.
+Values are limited to what the tests make: integers, and ASCII text in a case-insensitive PAD SPACE
+collation or a _bin one.
 """
 
 from __future__ import annotations
@@ -63,7 +65,9 @@ def compare_keys(definition: TableDefinition, key: Key, left: Row, right: Row) -
     """The key values of two whole rows compared part by part."""
     for part in key.parts:
         assert part.column is not None
-        order = compare_values(definition.columns[part.column], part.prefix, left[part.column], right[part.column])
+        order = compare_values(
+            definition.columns[part.column], part.prefix, left[part.column], right[part.column]
+        )
         if order:
             return -order if part.descending else order
     return 0
@@ -153,7 +157,8 @@ class NaiveTable:
 
 
 class NaiveHandler:
-    """One open cursor on a table. The cursor stands on a copy of the record read last, as it was when it was read."""
+    """One open cursor on a table. The cursor stands on a copy of the record read last, as it was
+    when it was read."""
 
     def __init__(self, table: NaiveTable, counters: Counters, *, mariadb: bool) -> None:
         self.table = table
@@ -186,7 +191,8 @@ class NaiveHandler:
         raise HandlerError(END_OF_FILE)
 
     def _next_slot(self) -> Record:
-        """MyISAM: a free slot of rows of fixed length is read and said to be deleted; rows of varying length are skipped over."""
+        """MyISAM: a free slot of rows of fixed length is read and said to be deleted; rows of
+        varying length are skipped over."""
         while True:
             self.slot += 1
             record = self.table.records[self.slot] if self.slot < len(self.table.records) else None
@@ -232,7 +238,9 @@ class NaiveHandler:
 
     def _compare(self, left: Record, right: Record) -> int:
         assert self.key is not None
-        return compare_keys(self.table.definition, self.key, left.row, right.row) or self.table.compare_records(left, right)
+        return compare_keys(
+            self.table.definition, self.key, left.row, right.row
+        ) or self.table.compare_records(left, right)
 
     def index_read(self, wanted: Row) -> Record:
         """HA_READ_KEY_EXACT with the whole key of `wanted`."""

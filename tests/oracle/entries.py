@@ -1,7 +1,8 @@
 """The hash of before images: a list, searched from one end to the other.
 
-What would be equal hash values with different contents is left out here: an entry is found by its contents. The NULL flags
-count where they are part of the hash, also those of columns that the image does not have (5.6, 5.7).
+What would be equal hash values with different contents is left out here: an entry is found by its
+contents. The NULL flags count where they are part of the hash, also those of columns that the image
+does not have (5.6, 5.7).
 """
 
 from __future__ import annotations
@@ -38,12 +39,14 @@ class Entries:
         self.made += 1
 
     def chain(self, row: Row) -> list[Row]:
-        """The rows that were hashed to the checksum of `row`, the one put in last first (std::unordered_multimap)."""
+        """The rows that were hashed to the checksum of `row`, the one put in last first
+        (std::unordered_multimap)."""
         wanted = self._checksum(row)
         return [held for held, _, _ in reversed(self.held) if self._checksum(held) == wanted]
 
     def take(self, row: Row) -> int | None:
-        """The event's row whose before image equals `row`; its entry is gone then. None when there is none."""
+        """The event's row whose before image equals `row`; its entry is gone then. None when there
+        is none."""
         matching = [entry for entry in self.held if self._content(entry[0]) == self._content(row)]
         if not matching:
             return None

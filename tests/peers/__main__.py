@@ -36,25 +36,40 @@ from tests.peers.exceptions import (
 )
 from tests.peers.replaying import replay_outcome
 from tests.peers.session import PeerServer, ServerGone
-from tests.peers.suites import FEWEST_STATEMENTS, FORMATS, SERVERS, script_names, statements_of, suite_for
+from tests.peers.suites import (
+    FEWEST_STATEMENTS,
+    FORMATS,
+    SERVERS,
+    script_names,
+    statements_of,
+    suite_for,
+)
 
 
 def main() -> int:
     """0: as the table says. 1: not so, or a suite or server is missing. 2: bad usage.
 
-    `check` fails for what is grave twice in a row: which script a server's time limit cuts is left to chance.
+    `check` fails for what is grave twice in a row: which script a server's time limit cuts is left
+    to chance.
     """
     given = _parser().parse_args()
     if given.command == "exceptions":
         before = read_exceptions()
         after = updated(read_observed(given.results), before)
         write_exceptions(after)
-        print(f"{len(before)} exceptions before, {len(after)} now, {len(after.keys() - before.keys())} of them new")
+        print(
+            f"{len(before)} exceptions before, {len(after)} now, "
+            f"{len(after.keys() - before.keys())} of them new"
+        )
         return 0
     missing = [f"the suite {suite.name}" for suite in SUITES if not suite.there]
     missing += [f"the server {name}" for name in SERVERS if not installed(name).there]
     if missing:
-        print(f"not brought: {', '.join(missing)}; python docker/servers/bring.py {' '.join(SERVERS)} peers", file=sys.stderr)
+        print(
+            f"not brought: {', '.join(missing)}; python docker/servers/bring.py "
+            f"{' '.join(SERVERS)} peers",
+            file=sys.stderr,
+        )
         return 1
     cases = _cases(given)
     begun = time.monotonic()
@@ -70,7 +85,9 @@ def main() -> int:
     if given.command == "all":
         return 1 if wrong else 0
     again = grave(observed, read_exceptions(), _known())
-    failed = grave(observe([one.case for one in again], 1), read_exceptions(), _known()) if again else []
+    failed = (
+        grave(observe([one.case for one in again], 1), read_exceptions(), _known()) if again else []
+    )
     for one in failed:
         print(f"failed twice: {one.case}: {one.outcome}: {one.cause}", file=sys.stderr)
     return 1 if failed else 0
@@ -81,15 +98,32 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     for name in ("check", "all"):
         command = commands.add_parser(name)
-        command.add_argument("--jobs", type=int, default=2, help="servers at the same time (default: %(default)s)")
+        command.add_argument(
+            "--jobs", type=int, default=2, help="servers at the same time (default: %(default)s)"
+        )
         command.add_argument("--server", choices=SERVERS)
         command.add_argument("--format", choices=FORMATS)
-        command.add_argument("--match", default="", metavar="REGEX", help="only scripts whose path matches")
-        command.add_argument("--results", type=Path, metavar="FILE", help="write what came of each case")
+        command.add_argument(
+            "--match", default="", metavar="REGEX", help="only scripts whose path matches"
+        )
+        command.add_argument(
+            "--results", type=Path, metavar="FILE", help="write what came of each case"
+        )
         if name == "check":
-            command.add_argument("--scripts", type=int, default=SCRIPTS, metavar="N", help="how many (default: %(default)s)")
+            command.add_argument(
+                "--scripts",
+                type=int,
+                default=SCRIPTS,
+                metavar="N",
+                help="how many (default: %(default)s)",
+            )
             today = datetime.now(UTC).date()
-            command.add_argument("--date", type=date.fromisoformat, default=today, help="those of which day (default: %(default)s)")
+            command.add_argument(
+                "--date",
+                type=date.fromisoformat,
+                default=today,
+                help="those of which day (default: %(default)s)",
+            )
     commands.add_parser("exceptions").add_argument("results", type=Path)
     return parser
 
@@ -104,15 +138,29 @@ def _cases(given: argparse.Namespace) -> list[Case]:
 
     def wanted(case: Case) -> bool:
         kind = given.server in (None, case.server) and given.format in (None, case.log_format)
-        return kind and re.search(given.match, case.script) is not None and (suite_for(case.server).scripts / case.script).exists()
+        return (
+            kind
+            and re.search(given.match, case.script) is not None
+            and (suite_for(case.server).scripts / case.script).exists()
+        )
 
-    every = [Case(server, log_format, name) for server in SERVERS for log_format in FORMATS for name in script_names(server)]
+    every = [
+        Case(server, log_format, name)
+        for server in SERVERS
+        for log_format in FORMATS
+        for name in script_names(server)
+    ]
     found = list(filter(wanted, every))
-    return found if given.command == "all" else of_the_day(list(filter(wanted, _known())), found, given.date, given.scripts)
+    return (
+        found
+        if given.command == "all"
+        else of_the_day(list(filter(wanted, _known())), found, given.date, given.scripts)
+    )
 
 
 def observe(cases: Iterable[Case], jobs: int) -> list[Observed]:
-    """Runs the cases, those of one server and format one after the other on one server, `jobs` of them at the same time."""
+    """Runs the cases, those of one server and format one after the other on one server, `jobs` of
+    them at the same time."""
     groups: dict[tuple[str, str], list[Case]] = {}
     for case in cases:
         groups.setdefault((case.server, case.log_format), []).append(case)

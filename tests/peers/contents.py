@@ -18,10 +18,16 @@ from tests.peers.session import SYSTEM
 
 MOST_ROWS = 60_000
 _HEX = frozenset(
-    """binary varbinary tinyblob blob mediumblob longblob geometry point linestring polygon multipoint multilinestring multipolygon
-    geomcollection geometrycollection vector""".split()
+    """binary varbinary tinyblob blob mediumblob longblob geometry point linestring polygon
+    multipoint multilinestring multipolygon geomcollection geometrycollection vector""".split()
 )
-_EXPRESSIONS = {"hex": "HEX({})", "bit": "{} + 0", "float": "{} + 0e0", "double": "{} + 0e0", "text": "{}"}
+_EXPRESSIONS = {
+    "hex": "HEX({})",
+    "bit": "{} + 0",
+    "float": "{} + 0e0",
+    "double": "{} + 0e0",
+    "text": "{}",
+}
 _UNESCAPED = {b"t": b"\t", b"n": b"\n", b"r": b"\r", b"0": b"\0"}
 _INTEGER = re.compile(r"((?:tiny|small|medium|big)?int|year)\(\d+\)")
 
@@ -40,7 +46,8 @@ class ServerColumn:
 
 @dataclass(frozen=True)
 class ServerTable:
-    """A table on the server. `rows` is None where there are too many to compare, or the server cannot read them."""
+    """A table on the server. `rows` is None where there are too many to compare, or the server
+    cannot read them."""
 
     name: str
     file: str
@@ -52,21 +59,29 @@ def server_tables(query: Query) -> list[ServerTable]:
     """All tables of all databases but the server's own."""
     for sql in ("SET NAMES utf8mb4", "SET time_zone = '+00:00'", "SET sql_mode = ''"):
         query(sql)
-    names = query("SELECT table_schema, table_name FROM information_schema.tables WHERE table_type IN ('BASE TABLE', 'SYSTEM VERSIONED')")
+    names = query(
+        "SELECT table_schema, table_name FROM information_schema.tables WHERE table_type IN ('BASE "
+        "TABLE', 'SYSTEM VERSIONED')"
+    )
     decoded = [(database.decode(), table.decode()) for database, table in names]
-    return [_server_table(query, *name) for name in sorted(decoded) if name[0].lower() not in SYSTEM]
+    return [
+        _server_table(query, *name) for name in sorted(decoded) if name[0].lower() not in SYSTEM
+    ]
 
 
 def _server_table(query: Query, database: str, table: str) -> ServerTable:
     said = query(
         "SELECT column_name, data_type, column_type FROM information_schema.columns WHERE "
-        f"table_schema = BINARY {_literal(database)} AND table_name = BINARY {_literal(table)} ORDER BY ordinal_position"
+        f"table_schema = BINARY {_literal(database)} AND table_name = BINARY {_literal(table)} "
+        "ORDER BY ordinal_position"
     )
     columns = tuple(_column(*(value.decode("utf-8", "replace") for value in one)) for one in said)
     name = f"{quoted(database)}.{quoted(table)}"
     try:
         count = int(query(f"SELECT COUNT(*) FROM {_sent(name)}")[0][0])
-        chosen = ", ".join(_EXPRESSIONS[column.kind].format(_sent(quoted(column.name))) for column in columns)
+        chosen = ", ".join(
+            _EXPRESSIONS[column.kind].format(_sent(quoted(column.name))) for column in columns
+        )
         rows = query(f"SELECT {chosen} FROM {_sent(name)}") if count <= MOST_ROWS else None
     except pymysql.err.MySQLError:  # a table that the server itself cannot read
         rows = None
@@ -91,7 +106,8 @@ def _column(name: str, data_type: str, column_type: str) -> ServerColumn:
 
 
 def differences(tables: Iterable[ServerTable], folder: Path) -> list[str]:
-    """In what binlag's dump in `folder` differs: "kind: table", the kinds being those of the exceptions' table. Empty where equal."""
+    """In what binlag's dump in `folder` differs: "kind: table", the kinds being those of the
+    exceptions' table. Empty where equal."""
     dumped = {path.name: path for path in folder.glob("*.tsv")}
     found = []
     for table in tables:
@@ -110,7 +126,9 @@ def _of_table(table: ServerTable, lines: list[bytes]) -> list[str]:
     found = []
     for column, (_, column_type, _) in zip(table.columns, head, strict=True):
         if not _same_type(column.type, column_type):
-            found.append(f"type differs: {table.name}.{column.name}: {column.type}, binlag {column_type}")
+            found.append(
+                f"type differs: {table.name}.{column.name}: {column.type}, binlag {column_type}"
+            )
     assert table.rows is not None
     theirs = Counter(_normal(row, table.columns) for row in table.rows)
     ours = Counter(_normal(_cells(line), table.columns) for line in lines[1:])
@@ -120,25 +138,43 @@ def _of_table(table: ServerTable, lines: list[bytes]) -> list[str]:
         only, surplus = next(iter(theirs - ours)), next(iter(ours - theirs))
         at = next((at for at, (a, b) in enumerate(zip(only, surplus, strict=True)) if a != b), 0)
         column = table.columns[at]
-        found.append(f"values differ: {table.name}.{column.name} {column.type}: {only[at]!r:.80}, binlag {surplus[at]!r:.80}")
+        found.append(
+            f"values differ: {table.name}.{column.name} {column.type}: {only[at]!r:.80}, "
+            f"binlag {surplus[at]!r:.80}"
+        )
     return found
 
 
 def _same_type(theirs: str, ours: str) -> bool:
-    """binlag's header shows the first 60 characters. Display widths of integers are no part of a value."""
-    plain = [_INTEGER.sub(r"\1", text.lower().replace("geomcollection", "geometrycollection"))[: TYPE_WIDTH - 8] for text in (theirs, ours)]
+    """binlag's header shows the first 60 characters. Display widths of integers are no part of a
+    value."""
+    plain = [
+        _INTEGER.sub(r"\1", text.lower().replace("geomcollection", "geometrycollection"))[
+            : TYPE_WIDTH - 8
+        ]
+        for text in (theirs, ours)
+    ]
     return plain[0] == plain[1]
 
 
 def _cells(line: bytes) -> Row:
     """The values of a line of the dump: NULL is None, escapes are resolved."""
-    unescaped = (re.sub(rb"\\(.)", lambda match: _UNESCAPED.get(match[1], match[1]), cell, flags=re.DOTALL) for cell in line.split(b"\t"))
-    return tuple(None if cell == b"\\N" else value for cell, value in zip(line.split(b"\t"), unescaped, strict=True))
+    unescaped = (
+        re.sub(rb"\\(.)", lambda match: _UNESCAPED.get(match[1], match[1]), cell, flags=re.DOTALL)
+        for cell in line.split(b"\t")
+    )
+    return tuple(
+        None if cell == b"\\N" else value
+        for cell, value in zip(line.split(b"\t"), unescaped, strict=True)
+    )
 
 
 def _normal(row: Row, columns: tuple[ServerColumn, ...]) -> Row:
     """Values that compare: floating-point numbers as numbers, -0 as 0, hex digits in one case."""
-    return tuple(None if value is None else _value(bytes(value), column.kind) for value, column in zip(row, columns, strict=True))
+    return tuple(
+        None if value is None else _value(bytes(value), column.kind)
+        for value, column in zip(row, columns, strict=True)
+    )
 
 
 def _value(text: bytes, kind: str) -> object:

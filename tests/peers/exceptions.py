@@ -1,6 +1,8 @@
-"""Known exceptions: scripts whose outcome is not "equal", each with a reason. The table may only shrink.
+"""Known exceptions: scripts whose outcome is not "equal", each with a reason. The table may only
+shrink.
 
-`exceptions.tsv` has server, format, script, outcome, reason; `showed.tsv` server, format and script of all that ever showed something.
+`exceptions.tsv` has server, format, script, outcome, reason; `showed.tsv` server, format and script
+of all that ever showed something.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ class Case:
 
 @dataclass(frozen=True)
 class Observed:
-    """What came of a case: "equal", "difference", "refused 1235", "crash", "hang"; and the message or the first difference."""
+    """What came of a case: "equal", "difference", "refused 1235", "crash", "hang"; and the message
+    or the first difference."""
 
     case: Case
     outcome: str
@@ -50,7 +53,9 @@ def read_exceptions(path: Path = EXCEPTIONS) -> dict[Case, KnownException]:
     found = {}
     for number, cells in _rows(path):
         if len(cells) != 5 or not cells[4].strip():
-            raise ValueError(f"{path.name}:{number}: a row has server, format, script, outcome and reason")
+            raise ValueError(
+                f"{path.name}:{number}: a row has server, format, script, outcome and reason"
+            )
         found[Case(*cells[:3])] = KnownException(*cells[3:])
     return found
 
@@ -67,12 +72,16 @@ def read_observed(path: Path) -> list[Observed]:
 
 def write_observed(path: Path, observed: Iterable[Observed]) -> None:
     """One line for each, in the order of the cases."""
-    lines = ("\t".join((*astuple(one.case), one.outcome, _one_line(one.cause))) for one in sorted(observed, key=lambda one: one.case))
+    lines = (
+        "\t".join((*astuple(one.case), one.outcome, _one_line(one.cause)))
+        for one in sorted(observed, key=lambda one: one.case)
+    )
     path.write_text("".join(f"{line}\n" for line in lines))
 
 
 def verdicts(observed: Iterable[Observed], known: Mapping[Case, KnownException]) -> list[str]:
-    """What must be mended: new outcomes, other ones, and exceptions that are none any more. Empty when the table is true."""
+    """What must be mended: new outcomes, other ones, and exceptions that are none any more. Empty
+    when the table is true."""
     found = []
     for one in sorted(observed, key=lambda one: one.case):
         exception = known.get(one.case)
@@ -85,24 +94,35 @@ def verdicts(observed: Iterable[Observed], known: Mapping[Case, KnownException])
     return found
 
 
-def grave(observed: Iterable[Observed], known: Mapping[Case, KnownException], cases: Iterable[Case]) -> list[Observed]:
-    """What fails CI: of these cases, those that end worse than the table says, in other rows, a crash or a hang.
+def grave(
+    observed: Iterable[Observed], known: Mapping[Case, KnownException], cases: Iterable[Case]
+) -> list[Observed]:
+    """What fails CI: of these cases, those that end worse than the table says, in other rows, a
+    crash or a hang.
 
-    Refusals that the table lacks, rows that it need not have any more and scripts that showed nothing before are printed only.
+    Refusals that the table lacks, rows that it need not have any more and scripts that showed
+    nothing before are printed only.
     """
     wanted = set(cases)
     worse = (one for one in observed if one.case in wanted and one.outcome in GRAVE)
     return [one for one in worse if one.case not in known or known[one.case].outcome != one.outcome]
 
 
-def updated(observed: Iterable[Observed], known: Mapping[Case, KnownException]) -> dict[Case, KnownException]:
-    """The table after these observations. Reasons are kept; a new row has the cause for a reason, until somebody writes a better one."""
+def updated(
+    observed: Iterable[Observed], known: Mapping[Case, KnownException]
+) -> dict[Case, KnownException]:
+    """The table after these observations. Reasons are kept; a new row has the cause for a reason,
+    until somebody writes a better one."""
     table = dict(known)
     for one in observed:
         before = table.pop(one.case, None)
         if one.outcome != EQUAL:
             kept = before is not None and before.outcome == one.outcome
-            table[one.case] = before if kept and before is not None else KnownException(one.outcome, _one_line(one.cause) or NO_REASON)
+            table[one.case] = (
+                before
+                if kept and before is not None
+                else KnownException(one.outcome, _one_line(one.cause) or NO_REASON)
+            )
     return table
 
 

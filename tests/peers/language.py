@@ -1,7 +1,8 @@
-"""The language of mtr scripts (mysqltest), as far as it decides which SQL is sent: commands, blocks, variables, sourced files.
+"""The language of mtr scripts (mysqltest), as far as it decides which SQL is sent: commands,
+blocks, variables, sourced files.
 
-What needs a server to be known (`let $x = `SELECT …``, query_get_value) leaves its variable unset, and what uses an unset variable is
-left out. Written after the manual of mysqltest.
+What needs a server to be known (`let $x = `SELECT …``, query_get_value) leaves its variable unset,
+and what uses an unset variable is left out. Written after the manual of mysqltest.
 """
 
 from __future__ import annotations
@@ -18,13 +19,16 @@ MOST_DEPTH = 6
 """Of files that source files."""
 
 COMMANDS = frozenset(
-    """append_file assert cat_file change_user character_set chmod connect connection copy_file copy_files_wildcard dec delimiter die
-    diff_files dirty_close disconnect echo end end_timer error eval evalp exec exec_in_background execw exit expr file_exists force-cpdir
-    force-rmdir horizontal_results inc let list_files list_files_append_file list_files_write_file lowercase_result mkdir move_file
-    optimizer_trace output partially_sorted_result perl ping ps_command query query_attributes query_get_value query_horizontal
-    query_vertical quit real_sleep reap remove_file remove_files_wildcard replace_column replace_numeric_round replace_regex
-    replace_result require reset_connection result_format rmdir save_master_pos send send_eval send_quit send_shutdown shutdown_server
-    skip sleep sorted_result source start_timer sync_slave_with_master sync_slave_sql_with_master sync_with_master system timer_start
+    """append_file assert cat_file change_user character_set chmod connect connection copy_file
+    copy_files_wildcard dec delimiter die diff_files dirty_close disconnect echo end end_timer error
+    eval evalp exec exec_in_background execw exit expr file_exists force-cpdir force-rmdir
+    horizontal_results inc let list_files list_files_append_file list_files_write_file
+    lowercase_result mkdir move_file optimizer_trace output partially_sorted_result perl ping
+    ps_command query query_attributes query_get_value query_horizontal query_vertical quit
+    real_sleep reap remove_file remove_files_wildcard replace_column replace_numeric_round
+    replace_regex replace_result require reset_connection result_format rmdir save_master_pos send
+    send_eval send_quit send_shutdown shutdown_server skip sleep sorted_result source start_timer
+    sync_slave_with_master sync_slave_sql_with_master sync_with_master system timer_start
     vertical_results wait_for_slave_to_stop write_file write_line""".split()
 )
 _SWITCH = re.compile(r"(dis|en)able_\w+")
@@ -34,9 +38,13 @@ _BLOCK = re.compile(r"(while|if)\s*\(", re.IGNORECASE)
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 _COMPARISON = re.compile(r"(\S+)\s*(==|!=|<=|>=|<|>)\s*(\S+)")
 _OPERATORS: dict[str, Callable[[object, object], bool]] = {
-    "==": lambda a, b: a == b, "!=": lambda a, b: a != b, "<": lambda a, b: a < b, ">": lambda a, b: a > b,  # type: ignore[operator]
-    "<=": lambda a, b: a <= b, ">=": lambda a, b: a >= b,  # type: ignore[operator]
-}  # fmt: skip
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    "<": lambda a, b: a < b,
+    ">": lambda a, b: a > b,  # type: ignore[operator]
+    "<=": lambda a, b: a <= b,
+    ">=": lambda a, b: a >= b,  # type: ignore[operator]
+}
 _OF_A_REPLICA = re.compile(r"slave|server_[2-9]|replica|node_[2-9]", re.IGNORECASE)
 _INCLUDES_LEFT_OUT = re.compile(
     r"(have_|not_|no_|wait|count_sessions|master-slave|rpl_|sync_|save_|stop|start_|restart|shutdown|kill|big_test|assert|diff_tables|"
@@ -81,7 +89,8 @@ class ScriptReader:
         return found
 
     def _next(self) -> ScriptCommand | ScriptBlock | None:
-        """The next command; one without a word says nothing. None at the end of the block or of the script."""
+        """The next command; one without a word says nothing. None at the end of the block or of the
+        script."""
         self._skip_blank()
         if self.at >= len(self.text):
             return None
@@ -92,7 +101,11 @@ class ScriptReader:
             self.at += 2
             while self.text.startswith((" ", "\t"), self.at):
                 self.at += 1
-            return self._block() if _BLOCK.match(self.text, self.at) else self._command(self._line().strip(), sql=False)
+            return (
+                self._block()
+                if _BLOCK.match(self.text, self.at)
+                else self._command(self._line().strip(), sql=False)
+            )
         if self.text[self.at] == "}":
             self.at += 1
             return None
@@ -101,7 +114,9 @@ class ScriptReader:
         return self._command(self._statement(), sql=True)
 
     def _skip_blank(self) -> None:
-        while self.at < len(self.text) and (self.text[self.at].isspace() or self.text.startswith(self.delimiter, self.at)):
+        while self.at < len(self.text) and (
+            self.text[self.at].isspace() or self.text.startswith(self.delimiter, self.at)
+        ):
             self.at += len(self.delimiter) if self.text.startswith(self.delimiter, self.at) else 1
 
     def _line(self) -> str:
@@ -148,7 +163,8 @@ class ScriptReader:
         return block
 
     def _statement(self) -> str:
-        """Text up to the delimiter that stands outside of quotes; lines that are comments are left out."""
+        """Text up to the delimiter that stands outside of quotes; lines that are comments are left
+        out."""
         kept: list[str] = []
         quote = ""
         line_starts = False
@@ -175,9 +191,11 @@ class ScriptReader:
 
 
 class ScriptInterpreter:
-    """Goes through a script and the files that it sources; `statements` has the SQL that would be sent to the first server.
+    """Goes through a script and the files that it sources; `statements` has the SQL that would be
+    sent to the first server.
 
-    Scripts are read as latin1, which keeps every byte. `roots` are the folders that sourced files are looked for in.
+    Scripts are read as latin1, which keeps every byte. `roots` are the folders that sourced files
+    are looked for in.
     """
 
     def __init__(self, roots: list[Path], std_data: Path) -> None:
@@ -185,7 +203,10 @@ class ScriptInterpreter:
         self._roots = roots
         self._std_data = str(std_data)
         self._variables = dict.fromkeys(("ENGINE", "engine", "engine_type", "TABLE_TYPE"), "InnoDB")
-        self._variables |= {"MYSQLTEST_VARDIR": str(std_data.parent), "MYSQL_TEST_DIR": str(std_data.parent)}
+        self._variables |= {
+            "MYSQLTEST_VARDIR": str(std_data.parent),
+            "MYSQL_TEST_DIR": str(std_data.parent),
+        }
         self._connection = "default"
         self._parsing = True
         self._depth = 0
@@ -224,7 +245,8 @@ class ScriptInterpreter:
                 self._commands[item.word](item.text, path)
 
     def _rounds(self, block: ScriptBlock) -> Iterator[int]:
-        """How often a block is gone through; once where the condition of a loop cannot be known, never for an if."""
+        """How often a block is gone through; once where the condition of a loop cannot be known,
+        never for an if."""
         for number in range(MOST_ROUNDS if block.word == "while" else 1):
             holds = self._holds(block.condition)
             if holds is False or (holds is None and (number or block.word == "if")):
@@ -265,7 +287,11 @@ class ScriptInterpreter:
         match = re.match(r"\$?(\w+)\s*=\s*(.*)", text, re.DOTALL)
         if match is None:
             return
-        value = None if match[2].startswith(("`", "query_get_value", "convert_error")) else self._expand(match[2].strip())
+        value = (
+            None
+            if match[2].startswith(("`", "query_get_value", "convert_error"))
+            else self._expand(match[2].strip())
+        )
         if value is None:
             self._variables.pop(match[1], None)
         else:
@@ -290,8 +316,17 @@ class ScriptInterpreter:
             self._connection = "slave"
         elif base == "rpl_connection.inc":
             self._connection = self._variables.get("rpl_connection_name", "master")
-        elif name and not ("include/" in name and ("include/rpl/" in name or _INCLUDES_LEFT_OUT.match(base))):
-            found = next((root / name for root in (*self._roots, path.parent, path.parent.parent) if (root / name).is_file()), None)
+        elif name and not (
+            "include/" in name and ("include/rpl/" in name or _INCLUDES_LEFT_OUT.match(base))
+        ):
+            found = next(
+                (
+                    root / name
+                    for root in (*self._roots, path.parent, path.parent.parent)
+                    if (root / name).is_file()
+                ),
+                None,
+            )
             if found is not None:
                 self.file(found)
 

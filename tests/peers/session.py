@@ -1,4 +1,5 @@
-"""A script's statements on a real server: carried out in one session, in a server that holds nothing else."""
+"""A script's statements on a real server: carried out in one session, in a server that holds
+nothing else."""
 
 from __future__ import annotations
 
@@ -17,8 +18,9 @@ SCRIPT_SECONDS = 20.0
 STATEMENT_SECONDS = 8
 SYSTEM = frozenset({"mysql", "information_schema", "performance_schema", "sys"})
 _OPTIONS: dict[str, str | int | bool | None] = {
-    "innodb_flush_log_at_trx_commit": 0, "sync_binlog": 0, "innodb_doublewrite": 0, "performance_schema": False, "lock_wait_timeout": 3,
-    "innodb_lock_wait_timeout": 2, "local_infile": True, "log_bin_trust_function_creators": True, "event_scheduler": False,
+    "innodb_flush_log_at_trx_commit": 0, "sync_binlog": 0, "innodb_doublewrite": 0,
+    "performance_schema": False, "lock_wait_timeout": 3, "innodb_lock_wait_timeout": 2,
+    "local_infile": True, "log_bin_trust_function_creators": True, "event_scheduler": False,
     "max_allowed_packet": 67_108_864,
 }  # fmt: skip
 _LOST = (2006, 2013)
@@ -43,7 +45,8 @@ class PeerServer:
         self._server.close()
 
     def carry_out(self, statements: list[str]) -> list[Path]:
-        """Runs a script in an emptied server; returns its binlog files. What fails on the server is of no interest. Raises ServerGone."""
+        """Runs a script in an emptied server; returns its binlog files. What fails on the server is
+        of no interest. Raises ServerGone."""
         try:
             self._empty()
             session = self._connect(database="test", read_timeout=STATEMENT_SECONDS)
@@ -56,7 +59,8 @@ class PeerServer:
             raise ServerGone(repr(error)) from None
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
-        """The rows of a statement, all values as bytes. Raises MySQLError, and ServerGone when the server answers no more."""
+        """The rows of a statement, all values as bytes. Raises MySQLError, and ServerGone when the
+        server answers no more."""
         try:
             return _query(self._admin, sql)
         except (pymysql.err.InterfaceError, OSError) as error:
@@ -68,7 +72,12 @@ class PeerServer:
 
     def _connect(self, **arguments: Any) -> pymysql.Connection[Any]:
         connection = self._server.connect(
-            charset="utf8mb4", use_unicode=False, conv={}, autocommit=True, local_infile=True, **arguments
+            charset="utf8mb4",
+            use_unicode=False,
+            conv={},
+            autocommit=True,
+            local_infile=True,
+            **arguments,
         )
         connection.encoding = "latin1"  # every byte of a statement as it stands in the script
         return connection
@@ -84,7 +93,8 @@ class PeerServer:
         self.query("CREATE DATABASE test")
 
     def _wait_for_end(self, number: int) -> None:
-        """A session that was left rolls back, drops its temporary tables, and writes that to the log."""
+        """A session that was left rolls back, drops its temporary tables, and writes that to the
+        log."""
         for round_number in range(100):
             if not self.query(f"SELECT 1 FROM information_schema.processlist WHERE id = {number}"):
                 return

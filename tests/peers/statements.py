@@ -1,4 +1,5 @@
-"""Which statements of a script are carried out: those that may change rows or tables of the script's own databases."""
+"""Which statements of a script are carried out: those that may change rows or tables of the
+script's own databases."""
 
 from __future__ import annotations
 
@@ -8,13 +9,17 @@ from collections.abc import Iterator
 _COMMENTS = r"(?:/\*(?!!).*?\*/\s*|--\s[^\n]*\n\s*|#[^\n]*\n\s*)*(?:/\*!\d*\s*)?"
 _OBJECTS = r"(user|role|server|tablespace|undo|logfile|resource|event|instance|spatial\s+reference)"
 _NOT_SENT = (
-    "install", "uninstall", rf"(create|alter|drop)\s+(or\s+replace\s+)?(definer\s*=\s*\S+\s+)?{_OBJECTS}", r"rename\s+user", "grant",
-    "revoke", r"set\s+(role|default\s+role|password|resource)", "shutdown", "restart", "kill", "change",
-    r"start\s+(slave|replica|group|all)", "stop", "reset", "purge", "flush", "lock", "unlock", "help", "show", "explain", "describe",
-    r"desc\b", "check", "checksum", "cache", r"load\s+index", "handler", "clone", "binlog", "import", r"xa\b", "backup",
-    r"create\s+(aggregate\s+)?function\s+\S+\s+returns\s+\w+\s+soname", r"get\s+diag", r"analyze\s+format", r"table\s", r"values\s",
+    "install", "uninstall",
+    rf"(create|alter|drop)\s+(or\s+replace\s+)?(definer\s*=\s*\S+\s+)?{_OBJECTS}", r"rename\s+user",
+    "grant", "revoke", r"set\s+(role|default\s+role|password|resource)", "shutdown", "restart",
+    "kill", "change", r"start\s+(slave|replica|group|all)", "stop", "reset", "purge", "flush",
+    "lock", "unlock", "help", "show", "explain", "describe", r"desc\b", "check", "checksum",
+    "cache", r"load\s+index", "handler", "clone", "binlog", "import", r"xa\b", "backup",
+    r"create\s+(aggregate\s+)?function\s+\S+\s+returns\s+\w+\s+soname", r"get\s+diag",
+    r"analyze\s+format", r"table\s", r"values\s",
 )  # fmt: skip
-"""What statements begin with that touch the server itself, accounts, other connections, or nothing at all."""
+"""What statements begin with that touch the server itself, accounts, other connections, or nothing
+at all."""
 _SKIP = re.compile(rf"\s*{_COMMENTS}({'|'.join(_NOT_SENT)})", re.IGNORECASE | re.DOTALL)
 _SETTINGS = re.compile(
     r"\s*set\b.*(\bglobal\b|\bpersist|sql_log_bin|binlog_format|gtid_|pseudo_|debug|server_id|skip_replication|log_bin|"
@@ -29,10 +34,13 @@ _ANYWHERE = re.compile(
     re.IGNORECASE,
 )
 _READ = re.compile(r"\s*\(*\s*(select|with)\b", re.IGNORECASE)
-_READ_WITH_EFFECT = re.compile(r"into\s+@|\b(f|fn|func|bug|fun|my)\w*\d*\s*\(|nextval|next\s+value|setval", re.IGNORECASE)
+_READ_WITH_EFFECT = re.compile(
+    r"into\s+@|\b(f|fn|func|bug|fun|my)\w*\d*\s*\(|nextval|next\s+value|setval", re.IGNORECASE
+)
 _NAME = r"(?:`[^`]+`|[\w$]+)(?:\s*\.\s*(?:`[^`]+`|[\w$]+))?"
 _DROP = re.compile(
-    rf"\s*drop\s+tables?\s+(?:if\s+exists\s+)?({_NAME}(?:\s*,\s*{_NAME})*)\s*(?:cascade|restrict)?\s*", re.IGNORECASE
+    rf"\s*drop\s+tables?\s+(?:if\s+exists\s+)?({_NAME}(?:\s*,\s*{_NAME})*)\s*(?:cascade|restrict)?\s*",
+    re.IGNORECASE,
 )
 _DROP_DATABASE = re.compile(r"\s*drop\s+(database|schema)\b", re.IGNORECASE)
 DROPPED_OF = 4
@@ -47,7 +55,8 @@ def is_sent(sql: str) -> bool:
 
 
 def kept_aside(statements: list[str]) -> Iterator[tuple[str, list[str]]]:
-    """(statement, what is tried instead of it). Scripts drop what they made; most tables are renamed, so that rows are left to compare."""
+    """(statement, what is tried instead of it). Scripts drop what they made; most tables are
+    renamed, so that rows are left to compare."""
     has_temporary = any(re.search(r"\btemporary\b", sql, re.IGNORECASE) for sql in statements)
     dropped = databases = 0
     for sql in statements:

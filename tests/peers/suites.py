@@ -16,10 +16,12 @@ _SUITE = {"9.7": "mysql", "5.7": "mysql", "mariadb": "mariadb"}
 FEWEST_STATEMENTS = 3
 
 _FOLDERS = (
-    "t", "main", "suite/engines/iuds/t", "suite/engines/funcs/t", "suite/gcol/t", "suite/vcol/t", "suite/json/t", "suite/sql_sequence/t",
-    "suite/versioning/t", "suite/period/t", "suite/compat/oracle/t", "suite/innodb/t", "suite/parts/t", "suite/binlog/t",
-    "suite/binlog_nogtid/t", "suite/rpl/t", "suite/rpl_nogtid/t", "suite/rpl_gtid/t", "suite/maria/t", "suite/maria", "suite/heap",
-    "suite/csv", "suite/archive", "suite/gis/t", "suite/collations/t", "suite/max_parts/t", "suite/innodb_gis/t", "suite/atomic",
+    "t", "main", "suite/engines/iuds/t", "suite/engines/funcs/t", "suite/gcol/t", "suite/vcol/t",
+    "suite/json/t", "suite/sql_sequence/t", "suite/versioning/t", "suite/period/t",
+    "suite/compat/oracle/t", "suite/innodb/t", "suite/parts/t", "suite/binlog/t",
+    "suite/binlog_nogtid/t", "suite/rpl/t", "suite/rpl_nogtid/t", "suite/rpl_gtid/t",
+    "suite/maria/t", "suite/maria", "suite/heap", "suite/csv", "suite/archive", "suite/gis/t",
+    "suite/collations/t", "suite/max_parts/t", "suite/innodb_gis/t", "suite/atomic",
     "suite/jp/t",
     "plugin/type_*/**",
 )  # fmt: skip
@@ -39,7 +41,12 @@ def suite_for(server: str) -> Suite:
 def script_names(server: str) -> list[str]:
     """All scripts for a server, in order, as paths inside the suite."""
     root = suite_for(server).scripts
-    found = {path for folder in _FOLDERS for path in root.glob(f"{folder}/*.test") if not _LEFT_OUT.search(path.name)}
+    found = {
+        path
+        for folder in _FOLDERS
+        for path in root.glob(f"{folder}/*.test")
+        if not _LEFT_OUT.search(path.name)
+    }
     return sorted(str(path.relative_to(root)) for path in found)
 
 
@@ -47,7 +54,11 @@ def statements_of(server: str, script: str) -> list[str]:
     """The SQL of a script that is carried out, each statement with the script's bytes as latin1."""
     root = suite_for(server).scripts
     parts = Path(script).parts
-    roots = [root, root / "suite/engines", *([root / "suite" / parts[1]] if parts[0] == "suite" else [])]
+    roots = [
+        root,
+        root / "suite/engines",
+        *([root / "suite" / parts[1]] if parts[0] == "suite" else []),
+    ]
     interpreter = ScriptInterpreter(roots, root / "std_data")
     interpreter.file(root / script)
     return [sql for sql in interpreter.statements if is_sent(sql)]

@@ -1,4 +1,5 @@
-"""The scripts of a day: no more than wanted, the same all day, and each known one within some days."""
+"""The scripts of a day: no more than wanted, the same all day, and each known one within some
+days."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The harness itself on a real server: a script of our own is equal, and every kind of difference is seen."""
+"""The harness itself on a real server: a script of our own is equal, and every kind of difference
+is seen."""
 
 from __future__ import annotations
 
@@ -16,8 +17,14 @@ from tests.peers.session import PeerServer
 from tests.servers.fixtures import lacking
 
 STATEMENTS = [
-    "CREATE TABLE t (a INT(5) UNSIGNED ZEROFILL, b FLOAT, c DOUBLE, d VARCHAR(9) CHARACTER SET utf8mb4, e BLOB, f BIT(9), `g\\h` YEAR)",
-    "INSERT INTO t VALUES (7, 0.1, -0e0, '\xc3\xa4\\t\\\\', x'00ff', 257, 2026), (NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
+    (
+        "CREATE TABLE t (a INT(5) UNSIGNED ZEROFILL, b FLOAT, c DOUBLE, d VARCHAR(9) "
+        "CHARACTER SET utf8mb4, e BLOB, f BIT(9), `g\\h` YEAR)"
+    ),
+    (
+        "INSERT INTO t VALUES (7, 0.1, -0e0, '\xc3\xa4\\t\\\\', x'00ff', 257, 2026), (NULL, NULL, "
+        "NULL, NULL, NULL, NULL, NULL)"
+    ),
     "INSERT INTO nowhere VALUES (1)",
     "CREATE DATABASE `o'dd`",
     "CREATE TABLE `o'dd`.`t``2` (j JSON, p POINT)",
@@ -50,8 +57,14 @@ def test_each_difference_is_seen(ended: tuple[list[Path], list[ServerTable]]) ->
     changed = {
         "table missing": [other, table, replace(table, file="x")],
         "table too many": [table],
-        "columns differ": [other, replace(table, columns=(replace(table.columns[0], name="z"), *table.columns[1:]))],
-        "type differs": [other, replace(table, columns=(replace(table.columns[0], type="bigint"), *table.columns[1:]))],
+        "columns differ": [
+            other,
+            replace(table, columns=(replace(table.columns[0], name="z"), *table.columns[1:])),
+        ],
+        "type differs": [
+            other,
+            replace(table, columns=(replace(table.columns[0], type="bigint"), *table.columns[1:])),
+        ],
         "row count differs": [other, replace(table, rows=table.rows[:1])],
         "values differ": [other, replace(table, rows=[table.rows[0], (b"1", *table.rows[1][1:])])],
     }

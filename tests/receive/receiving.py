@@ -1,4 +1,5 @@
-"""What the tests of the live receiver share: relay logs held against the log they came from, and a receiver that is fed by hand."""
+"""What the tests of the live receiver share: relay logs held against the log they came from, and a
+receiver that is fed by hand."""
 
 from __future__ import annotations
 
@@ -61,9 +62,17 @@ def transactions(paths: Sequence[str | Path]) -> list[str | None]:
 
 
 class Offline:
-    """A receiver without a network: events of binary log files, and the end of the process at any moment."""
+    """A receiver without a network: events of binary log files, and the end of the process at any
+    moment."""
 
-    def __init__(self, folder: Path, logs: Sequence[Path], *, auto_position: bool = False, max_bytes: int = 1 << 30) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        logs: Sequence[Path],
+        *,
+        auto_position: bool = False,
+        max_bytes: int = 1 << 30,
+    ) -> None:
         self.path = folder
         self.source = BinlogFiles.read(list(logs))
         self.auto_position = auto_position
@@ -72,13 +81,20 @@ class Offline:
     def connect(self) -> tuple[LiveReceiver, Iterator[bytes]]:
         """Opens the folder as a start of the program does, and begins a dump where it says."""
         folder = Folder(self.path, self._start, auto_position=self.auto_position)
-        receiver = LiveReceiver(Endpoint(), folder, ReceiveOptions(auto_position=self.auto_position))
+        receiver = LiveReceiver(
+            Endpoint(), folder, ReceiveOptions(auto_position=self.auto_position)
+        )
         progress = folder.progress
-        dump = self.source.dump_gtids(progress.gtids) if self.auto_position else self.source.dump(progress.file, progress.offset)
+        dump = (
+            self.source.dump_gtids(progress.gtids)
+            if self.auto_position
+            else self.source.dump(progress.file, progress.offset)
+        )
         return receiver, takewhile(bool, dump)  # b"": nothing more for now
 
     def receive(self, events: int | None = None, torn_bytes: int = 0) -> int:
-        """Takes so many events (None: all), and so many bytes of the next one; then the process is gone. Returns how many came."""
+        """Takes so many events (None: all), and so many bytes of the next one; then the process is
+        gone. Returns how many came."""
         receiver, dump = self.connect()
         count = 0
         try:

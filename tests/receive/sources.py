@@ -23,7 +23,15 @@ def is_mariadb(server: Server) -> bool:
 
 
 def endpoint(server: Server, **changes: str | int) -> Endpoint:
-    return Endpoint(**{"host": server.host, "port": server.port, "user": server.user, "password": server.password, **changes})  # type: ignore[arg-type]
+    return Endpoint(
+        **{
+            "host": server.host,
+            "port": server.port,
+            "user": server.user,
+            "password": server.password,
+            **changes,
+        }
+    )  # type: ignore[arg-type]
 
 
 def end_of_log(server: Server) -> Position:
@@ -32,16 +40,28 @@ def end_of_log(server: Server) -> Position:
 
 
 def executed(server: Server) -> str:
-    (value,) = server.query(f"SELECT @@GLOBAL.{'gtid_binlog_pos' if is_mariadb(server) else 'gtid_executed'}")[0]
+    (value,) = server.query(
+        f"SELECT @@GLOBAL.{'gtid_binlog_pos' if is_mariadb(server) else 'gtid_executed'}"
+    )[0]
     return str(value).replace("\n", "")
 
 
 def here(server: Server, *, auto_position: bool = False) -> Start:
     """From the present end of the source's log on."""
-    return Start(gtids=parse_gtid_set(executed(server))) if auto_position else Start(position=end_of_log(server))
+    return (
+        Start(gtids=parse_gtid_set(executed(server)))
+        if auto_position
+        else Start(position=end_of_log(server))
+    )
 
 
-def receive(server: Server, folder: Path, start: Start | None = None, options: ReceiveOptions = TO_END, **changes: str | int) -> Received:
+def receive(
+    server: Server,
+    folder: Path,
+    start: Start | None = None,
+    options: ReceiveOptions = TO_END,
+    **changes: str | int,
+) -> Received:
     opened = Folder(folder, start or Start(), auto_position=options.auto_position)
     return LiveReceiver(endpoint(server, **changes), opened, options).run()
 
@@ -54,7 +74,13 @@ def wait(condition: Callable[[], bool], seconds: float = 120) -> None:
 
 
 def settle(server: Server) -> None:
-    """MariaDB notes in a new log, some time after the first transactions in it, that the old ones are not needed for recovery any more."""
+    """MariaDB notes in a new log, some time after the first transactions in it, that the old ones
+    are not needed for recovery any more."""
     if is_mariadb(server):
         last = server.binlog_files()[-1].name
-        wait(lambda: any(row[2] == "Binlog_checkpoint" and row[5] == last for row in server.query(f"SHOW BINLOG EVENTS IN '{last}'")))
+        wait(
+            lambda: any(
+                row[2] == "Binlog_checkpoint" and row[5] == last
+                for row in server.query(f"SHOW BINLOG EVENTS IN '{last}'")
+            )
+        )

@@ -72,11 +72,18 @@ def receive(receiver: LiveReceiver, dump: Dump) -> None:
             dump.fill()
 
 
-def after(folder: Path, receiver: LiveReceiver) -> tuple[list[tuple[str, bytes]], str, str, str, int]:
+def after(
+    folder: Path, receiver: LiveReceiver
+) -> tuple[list[tuple[str, bytes]], str, str, str, int]:
     """Relay logs (without the time of our own events) and where the receiver is."""
     progress: Progress = receiver.progress
     logs = [(path.name, path.read_bytes()) for path in sorted(folder.glob("relay-bin.0*"))]
-    state = (str(progress.position), str(progress.gtids), str(progress.domains), progress.transaction_state)
+    state = (
+        str(progress.position),
+        str(progress.gtids),
+        str(progress.domains),
+        progress.transaction_state,
+    )
     return (logs, *state)
 
 
@@ -93,7 +100,13 @@ def compiled_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(
-    folder: Path, log: Path, seed: int, *, compiled: bool, max_bytes: int, buffer_bytes: int = BUFFER_BYTES
+    folder: Path,
+    log: Path,
+    seed: int,
+    *,
+    compiled: bool,
+    max_bytes: int,
+    buffer_bytes: int = BUFFER_BYTES,
 ) -> object:
     source = Offline(folder, [log], max_bytes=max_bytes)
     receiver, events = source.connect()
@@ -124,7 +137,14 @@ def test_captures(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert quick == slow
         for compiled in (False, True):
             folder = tmp_path / f"{name}-pieces-{compiled}"
-            assert slow == run(folder, log, seed, compiled=compiled, max_bytes=max_bytes, buffer_bytes=SMALL_BUFFER_BYTES)
+            assert slow == run(
+                folder,
+                log,
+                seed,
+                compiled=compiled,
+                max_bytes=max_bytes,
+                buffer_bytes=SMALL_BUFFER_BYTES,
+            )
 
 
 @pytest.mark.usefixtures("compiled_at_once")
@@ -160,7 +180,12 @@ def claiming(raw: bytes, more: int) -> bytes:
 @pytest.mark.parametrize(
     ("change", "cut", "error", "said"),
     [
-        (damaged, 0, ReplicationError, "the checksum of a Write_rows event from the source is wrong"),
+        (
+            damaged,
+            0,
+            ReplicationError,
+            "the checksum of a Write_rows event from the source is wrong",
+        ),
         (lambda raw: claiming(raw, 1), 0, InputError, "an event of 1132 bytes says it has 1133"),
         (lambda raw: claiming(raw, -1), 0, InputError, "an event of 1132 bytes says it has 1131"),
         (bytes, 5, ServerLost, "the source ended it"),
@@ -178,11 +203,16 @@ def test_a_long_event_that_is_not_whole_leaves_nothing(
     content = [*listed[:long], change(listed[long])]
     data = b"".join(packets(b"\0" + raw for raw in content))
     data = data[: len(data) - cut]
-    with dump_of(data, iter(lambda: 3000, None), SMALL_BUFFER_BYTES) as dump, pytest.raises(error, match=said):
+    with (
+        dump_of(data, iter(lambda: 3000, None), SMALL_BUFFER_BYTES) as dump,
+        pytest.raises(error, match=said),
+    ):
         receive(receiver, dump)
     writer = receiver.folder.writer
     assert (tmp_path / writer.name).stat().st_size == writer.size
-    assert relay_events(tmp_path) == [raw for raw in listed[:long] if raw[4] not in NOT_RECEIVED | {EventType.ROTATE}]
+    assert relay_events(tmp_path) == [
+        raw for raw in listed[:long] if raw[4] not in NOT_RECEIVED | {EventType.ROTATE}
+    ]
     receiver.folder.abandon()
 
 

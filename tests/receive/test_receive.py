@@ -28,7 +28,14 @@ from checkpoints.position import Position
 from tests.captures_support import CAPTURES, logs
 from tests.receive.receiving import Offline, relay_events, source_events, transactions
 
-SOURCES = ["my57_xa", "my_oltp_compressed_rotated", "ma_xa_domains", "my56_anonymous_nochecksum", "my_tagged_gtid", "my_statement_mixed"]
+SOURCES = [
+    "my57_xa",
+    "my_oltp_compressed_rotated",
+    "ma_xa_domains",
+    "my56_anonymous_nochecksum",
+    "my_tagged_gtid",
+    "my_statement_mixed",
+]
 WITH_GTIDS = ["my57_xa", "my_oltp_compressed_rotated", "my_tagged_gtid"]
 
 
@@ -46,11 +53,15 @@ def test_relay_logs_hold_the_sources_events(name: str, tmp_path: Path) -> None:
 
 
 def end_of(paths: list[Path]) -> Position:
-    """Where a receiver is that has all: a stop event is not received, a rotate event leads to the next log."""
+    """Where a receiver is that has all: a stop event is not received, a rotate event leads to the
+    next log."""
     last = list(LogReader(paths[-1:]))[-1]
     if last.type == EventType.ROTATE:
         return Position(last.data[8:].decode(), 4)
-    return Position(paths[-1].name, last.position if last.type == EventType.STOP else last.position + last.length)
+    return Position(
+        paths[-1].name,
+        last.position if last.type == EventType.STOP else last.position + last.length,
+    )
 
 
 @pytest.mark.parametrize("name", SOURCES)
@@ -82,20 +93,31 @@ def test_killed_anywhere_every_transaction_is_there_once(
     assert transactions(IndexedLogs(folder)) == transactions(capture_logs(name))
 
 
-@pytest.mark.parametrize(("name", "auto_position"), [*((name, False) for name in SOURCES), *((name, True) for name in WITH_GTIDS)])
-def test_killed_inside_transactions_the_replay_is_the_same(name: str, auto_position: bool, tmp_path: Path) -> None:
-    """By position a transaction goes on in the next relay log, by GTID it is there once more as a whole."""
+@pytest.mark.parametrize(
+    ("name", "auto_position"),
+    [*((name, False) for name in SOURCES), *((name, True) for name in WITH_GTIDS)],
+)
+def test_killed_inside_transactions_the_replay_is_the_same(
+    name: str, auto_position: bool, tmp_path: Path
+) -> None:
+    """By position a transaction goes on in the next relay log, by GTID it is there once more as a
+    whole."""
     offline = Offline(tmp_path, capture_logs(name), auto_position=auto_position)
     while offline.receive(97, 100) == 97:
         pass
     offline.receive()
     schema = CAPTURES / "open" / name / "before.sql"
     expected, found = applier.load_schema(schema), applier.load_schema(schema)
-    once, again = applier.replay(capture_logs(name), into=expected), applier.replay(IndexedLogs(tmp_path), into=found)
+    once, again = (
+        applier.replay(capture_logs(name), into=expected),
+        applier.replay(IndexedLogs(tmp_path), into=found),
+    )
     assert once.error is None
     assert again.error is None
     assert (again.transactions, str(again.executed)) == (once.transactions, str(once.executed))
-    assert {table.definition.full_name: table.rows() for table in found} == {t.definition.full_name: t.rows() for t in expected}
+    assert {table.definition.full_name: table.rows() for table in found} == {
+        t.definition.full_name: t.rows() for t in expected
+    }
     end = end_of(capture_logs(name))
     assert (again.source_file, again.source_position) == (end.file, end.offset)
 
@@ -111,7 +133,8 @@ def test_a_relay_log_that_is_too_long_is_left_between_transactions(tmp_path: Pat
 
 
 def test_the_relay_logs_say_what_was_received(tmp_path: Path) -> None:
-    """Each begins with the set of all transactions before it, so that nobody need read the older ones."""
+    """Each begins with the set of all transactions before it, so that nobody need read the older
+    ones."""
     names = capture_logs("my57_xa")
     Offline(tmp_path, names, auto_position=True).receive()
     seen = GtidSet()
@@ -121,14 +144,22 @@ def test_the_relay_logs_say_what_was_received(tmp_path: Path) -> None:
         assert GtidSet.decode(before.data) == seen
         for gtid in transactions([path]):
             seen = seen.union(GtidSet(gtid or ""))
-    assert seen == GtidSet(str(applier.replay(names, into=applier.load_schema(CAPTURES / "open" / "my57_xa" / "before.sql")).executed))
+    assert seen == GtidSet(
+        str(
+            applier.replay(
+                names, into=applier.load_schema(CAPTURES / "open" / "my57_xa" / "before.sql")
+            ).executed
+        )
+    )
 
 
 # what must not go on
 
 
 @contextmanager
-def begun(folder: Path, *, auto_position: bool = False) -> Iterator[tuple[LiveReceiver, list[bytes]]]:
+def begun(
+    folder: Path, *, auto_position: bool = False
+) -> Iterator[tuple[LiveReceiver, list[bytes]]]:
     """A receiver that has a dozen events, and those that come next."""
     receiver, dump = Offline(folder, capture_logs("my57_xa"), auto_position=auto_position).connect()
     try:
@@ -173,16 +204,26 @@ def test_a_hole_in_the_stream_is_refused(tmp_path: Path) -> None:
 def test_a_heartbeat_from_elsewhere_is_refused(shift: int, file: str, tmp_path: Path) -> None:
     with begun(tmp_path) as (receiver, _), pytest.raises(ReplicationError) as caught:
         log_pos = receiver.progress.offset + shift
-        receiver.queue(make_event(EventType.HEARTBEAT, file.encode(), timestamp=0, server_id=1, log_pos=log_pos))
+        receiver.queue(
+            make_event(
+                EventType.HEARTBEAT, file.encode(), timestamp=0, server_id=1, log_pos=log_pos
+            )
+        )
     assert caught.value.number == 1623
 
 
 @pytest.mark.parametrize(("auto_position", "moved"), [(False, 0), (True, 100)])
-def test_a_heartbeat_moves_the_position_only_with_gtids(auto_position: bool, moved: int, tmp_path: Path) -> None:
+def test_a_heartbeat_moves_the_position_only_with_gtids(
+    auto_position: bool, moved: int, tmp_path: Path
+) -> None:
     with begun(tmp_path, auto_position=auto_position) as (receiver, _):
         before = receiver.progress.position
         log_pos = before.offset + 100
-        receiver.queue(make_event(EventType.HEARTBEAT, before.file.encode(), timestamp=0, server_id=1, log_pos=log_pos))
+        receiver.queue(
+            make_event(
+                EventType.HEARTBEAT, before.file.encode(), timestamp=0, server_id=1, log_pos=log_pos
+            )
+        )
         assert receiver.progress.position == Position(before.file, before.offset + moved)
     assert resumed(tmp_path) == receiver.progress.position
 
@@ -191,14 +232,32 @@ def test_positions_beyond_four_gigabytes(tmp_path: Path) -> None:
     """log_pos has four bytes and begins anew; the position does not."""
     start, flags = (1 << 32) - 30, EventFlag.ARTIFICIAL
     with begun(tmp_path) as (receiver, _):
-        receiver.queue(make_event(EventType.ROTATE, rotate_body("binlog.000007", start), timestamp=0, server_id=1, flags=flags))
+        receiver.queue(
+            make_event(
+                EventType.ROTATE,
+                rotate_body("binlog.000007", start),
+                timestamp=0,
+                server_id=1,
+                flags=flags,
+            )
+        )
         for end in (start + 50, start + 100):
-            receiver.queue(make_event(EventType.IGNORABLE, b"x" * 27, timestamp=1, server_id=1, log_pos=end % (1 << 32)))
+            receiver.queue(
+                make_event(
+                    EventType.IGNORABLE,
+                    b"x" * 27,
+                    timestamp=1,
+                    server_id=1,
+                    log_pos=end % (1 << 32),
+                )
+            )
             assert receiver.progress.position == Position("binlog.000007", end)
     assert resumed(tmp_path) == Position("binlog.000007", start + 100)
 
 
-def test_a_full_disk_ends_the_receiver_as_a_kill_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_ends_the_receiver_as_a_kill_would(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Half an event may be there; the next run cuts it off and goes on."""
     names = capture_logs("my57_xa")
     receiver, dump = Offline(tmp_path, names).connect()
@@ -218,7 +277,9 @@ def test_a_full_disk_ends_the_receiver_as_a_kill_would(tmp_path: Path, monkeypat
     monkeypatch.setattr(receiver, "_keep_receiving", receive)
     with monkeypatch.context() as full:
         full.setattr(RealFile, "write", write)
-        with pytest.raises(InputError, match="cannot write the relay log: No space left on device") as caught:
+        with pytest.raises(
+            InputError, match="cannot write the relay log: No space left on device"
+        ) as caught:
             receiver.run()
     assert caught.value.file == str(tmp_path / "relay-bin.000001")
     assert caught.value.hint
@@ -312,12 +373,14 @@ def test_the_executed_set_is_kept_in_the_first_relay_log(tmp_path: Path) -> None
 
 
 def test_a_log_without_checksums_stays_without(tmp_path: Path) -> None:
-    """The head of a relay log is our own and has checksums; what follows is as the source wrote it."""
+    """The head of a relay log is our own and has checksums; what follows is as the source wrote
+    it."""
     names = capture_logs("my56_anonymous_nochecksum")
     Offline(tmp_path, names).receive()
     events = list(LogReader(IndexedLogs(tmp_path)))
     assert [event.type for event in events[:4]] == [
-        EventType.FORMAT_DESCRIPTION, EventType.PREVIOUS_GTIDS, EventType.ROTATE, EventType.FORMAT_DESCRIPTION,
+        EventType.FORMAT_DESCRIPTION, EventType.PREVIOUS_GTIDS, EventType.ROTATE,
+        EventType.FORMAT_DESCRIPTION,
     ]  # fmt: skip
     (name,) = IndexedLogs(tmp_path)
     raw = Path(name).read_bytes()

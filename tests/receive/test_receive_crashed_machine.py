@@ -1,4 +1,5 @@
-"""What a crash of the machine leaves of the relay logs and of master.info is mended by the next start: the same command goes on."""
+"""What a crash of the machine leaves of the relay logs and of master.info is mended by the next
+start: the same command goes on."""
 
 from __future__ import annotations
 
@@ -89,7 +90,9 @@ def noise_for_our_name(folder: Path) -> None:
 )
 @pytest.mark.parametrize("events", [6, 25, 60])
 @pytest.mark.parametrize("auto_position", [False, True])
-def test_goes_on(damage: Callable[[Path], None], note: str, events: int, auto_position: bool, tmp_path: Path) -> None:
+def test_goes_on(
+    damage: Callable[[Path], None], note: str, events: int, auto_position: bool, tmp_path: Path
+) -> None:
     source = Offline(tmp_path, LOG, auto_position=auto_position, max_bytes=4096)
     source.receive(events)
     damage(tmp_path)

@@ -1,4 +1,5 @@
-"""The live receiver against real sources: every version, by position and by GTID, what goes wrong, and a replay that follows."""
+"""The live receiver against real sources: every version, by position and by GTID, what goes wrong,
+and a replay that follows."""
 
 from __future__ import annotations
 
@@ -25,7 +26,16 @@ from applier.receive.receive_folder import Folder, Start
 from applier.receive.received import ReceiveOptions, ReceiveWatch
 from checkpoints.position import Position
 from tests.receive.receiving import relay_events, source_events, transactions
-from tests.receive.sources import TO_END, end_of_log, endpoint, here, is_mariadb, receive, settle, wait
+from tests.receive.sources import (
+    TO_END,
+    end_of_log,
+    endpoint,
+    here,
+    is_mariadb,
+    receive,
+    settle,
+    wait,
+)
 from tests.servers.fixtures import ServerFactory
 
 THOROUGH = os.environ.get("BINLAG_ALL_CASES") == "1"
@@ -33,7 +43,9 @@ BIG = 17 << 20
 """More than a packet of the protocol holds."""
 
 
-@pytest.fixture(scope="module", params=["5.6", "5.7", "9.7", "mariadb"] if THOROUGH else ["5.7", "mariadb"])
+@pytest.fixture(
+    scope="module", params=["5.6", "5.7", "9.7", "mariadb"] if THOROUGH else ["5.7", "mariadb"]
+)
 def source(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Iterator[Server]:
     """One source of each version, with GTIDs."""
     server = server_factory(request.param, gtids=True, options={"max_allowed_packet": 64 << 20})
@@ -44,17 +56,25 @@ def source(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Ite
 def fill(server: Server, rows: int = 3, *, big: bool = False) -> None:
     """DDL and rows in two logs."""
     big_rows = f"INSERT INTO r.big VALUES (REPEAT('x', {BIG}))"
-    statements = ["CREATE DATABASE IF NOT EXISTS r", "CREATE TABLE IF NOT EXISTS r.t (a INT PRIMARY KEY AUTO_INCREMENT, b VARCHAR(20))"]
+    statements = [
+        "CREATE DATABASE IF NOT EXISTS r",
+        "CREATE TABLE IF NOT EXISTS r.t (a INT PRIMARY KEY AUTO_INCREMENT, b VARCHAR(20))",
+    ]
     inserts = ["INSERT INTO r.t (b) VALUES ('one'), ('zwölf')"] * rows
     if big:
-        statements += ["CREATE TABLE r.big (b LONGBLOB) ENGINE=MyISAM", big_rows, "DROP TABLE r.big"]
+        statements += [
+            "CREATE TABLE r.big (b LONGBLOB) ENGINE=MyISAM",
+            big_rows,
+            "DROP TABLE r.big",
+        ]
     server.execute(*statements, *inserts, "FLUSH BINARY LOGS", *inserts)
     settle(server)
 
 
 @contextmanager
 def running(receiver: LiveReceiver) -> Iterator[None]:
-    """The receiver in a thread of its own; it is stopped at the end of the block, and what it raised is raised."""
+    """The receiver in a thread of its own; it is stopped at the end of the block, and what it
+    raised is raised."""
     errors: list[BaseException] = []
 
     def run() -> None:
@@ -112,14 +132,19 @@ def test_from_the_oldest_log_on(source: Server, tmp_path: Path) -> None:
     seconds = time.monotonic() - began
     assert received.position == end_of_log(source)
     assert received.source is not None
-    assert -1 <= received.source.clock_difference_seconds <= seconds + 1, "one clock; what the answer took on its way counts"
+    assert -1 <= received.source.clock_difference_seconds <= seconds + 1, (
+        "one clock; what the answer took on its way counts"
+    )
     assert relay_events(tmp_path) == source_events(source.binlog_files())
 
 
 def test_waits_and_goes_on_when_the_source_was_killed(source: Server, tmp_path: Path) -> None:
     start, notes = here(source), list[str]()
     receiver = LiveReceiver(
-        endpoint(source), Folder(tmp_path, start), ReceiveOptions(heartbeat_seconds=0.5), ReceiveWatch(on_note=notes.append)
+        endpoint(source),
+        Folder(tmp_path, start),
+        ReceiveOptions(heartbeat_seconds=0.5),
+        ReceiveWatch(on_note=notes.append),
     )
     with running(receiver):
         fill(source)
@@ -137,7 +162,9 @@ def test_waits_and_goes_on_when_the_source_was_killed(source: Server, tmp_path: 
 def test_encrypted_when_the_source_offers_it(source: Server, tmp_path: Path) -> None:
     """5.7 and 9.7 make certificates for themselves. The password is in no file of ours."""
     sockets = []
-    receiver = LiveReceiver(endpoint(source), Folder(tmp_path, here(source)), ReceiveOptions(), ReceiveWatch())
+    receiver = LiveReceiver(
+        endpoint(source), Folder(tmp_path, here(source)), ReceiveOptions(), ReceiveWatch()
+    )
     with running(receiver):
         wait(lambda: receiver.received.waiting)
         server = receiver._server
@@ -163,7 +190,13 @@ def test_the_source_lists_us(source: Server, tmp_path: Path) -> None:
 # what goes wrong: one line each
 
 
-def refused(source: Server, folder: Path, start: Start | None = None, options: ReceiveOptions = TO_END, **changes: str) -> BinlagError:
+def refused(
+    source: Server,
+    folder: Path,
+    start: Start | None = None,
+    options: ReceiveOptions = TO_END,
+    **changes: str,
+) -> BinlagError:
     with pytest.raises(BinlagError) as caught:
         receive(source, folder, start, options, **changes)
     assert "\n" not in str(caught.value)
@@ -215,7 +248,9 @@ def test_another_server_than_before(source: Server, tmp_path: Path) -> None:
         source.start()
     error = refused(source, tmp_path)
     assert "a position of one server means nothing on another" in str(error)
-    assert receive(source, tmp_path, options=ReceiveOptions(to_end=True, auto_position=True)).position == end_of_log(source)
+    assert receive(
+        source, tmp_path, options=ReceiveOptions(to_end=True, auto_position=True)
+    ).position == end_of_log(source)
     if is_mariadb(source):
         source.restart(server_id=1)
 
@@ -223,15 +258,21 @@ def test_another_server_than_before(source: Server, tmp_path: Path) -> None:
 def test_a_log_that_is_not_there(source: Server, tmp_path: Path) -> None:
     """In the source's own words."""
     unknown = refused(source, tmp_path / "unknown", Start(position=Position("binlog.000999", 4)))
-    beyond = refused(source, tmp_path / "beyond", Start(position=Position(end_of_log(source).file, 1 << 30)))
-    for error, words in ((unknown, "ould not find first log"), (beyond, "position > file size|beyond|impossible position")):
+    beyond = refused(
+        source, tmp_path / "beyond", Start(position=Position(end_of_log(source).file, 1 << 30))
+    )
+    for error, words in (
+        (unknown, "ould not find first log"),
+        (beyond, "position > file size|beyond|impossible position"),
+    ):
         assert isinstance(error, ReplicationError)
         assert error.number == 1236
         assert any(word in error.message for word in words.split("|")), error.message
 
 
 def purged(source: Server) -> bool:
-    """Only two logs are left. One that is still read, by a dump that has just ended, is not purged, nor is any behind it."""
+    """Only two logs are left. One that is still read, by a dump that has just ended, is not purged,
+    nor is any behind it."""
     source.execute(f"PURGE BINARY LOGS TO '{source.binlog_files()[-1].name}'")
     return len(source.binlog_files()) <= 2
 
@@ -239,12 +280,16 @@ def purged(source: Server) -> bool:
 def test_a_position_that_no_event_has(source: Server, tmp_path: Path) -> None:
     """The file is there: another position helps, and a fresh dump is not needed."""
     end = end_of_log(source)
-    error = refused(source, tmp_path / "place", Start(position=Position(end.file, end.offset + 1_000_000)))
+    error = refused(
+        source, tmp_path / "place", Start(position=Position(end.file, end.offset + 1_000_000))
+    )
     assert isinstance(error, ReplicationError)
     assert error.number == 1236
     assert error.hint is not None
     assert f"SHOW BINLOG EVENTS IN '{end.file}'" in error.hint
-    assert source.query(f"SHOW BINLOG EVENTS IN '{end.file}' LIMIT 1"), "the next step works when it is followed"
+    assert source.query(f"SHOW BINLOG EVENTS IN '{end.file}' LIMIT 1"), (
+        "the next step works when it is followed"
+    )
 
 
 def test_a_purged_log(source: Server, tmp_path: Path) -> None:
@@ -254,7 +299,9 @@ def test_a_purged_log(source: Server, tmp_path: Path) -> None:
     source.execute("FLUSH BINARY LOGS")
     wait(lambda: purged(source))
     by_position = refused(source, tmp_path / "place")
-    by_gtid = refused(source, tmp_path / "gtids", start, ReceiveOptions(to_end=True, auto_position=True))
+    by_gtid = refused(
+        source, tmp_path / "gtids", start, ReceiveOptions(to_end=True, auto_position=True)
+    )
     for error in (by_position, by_gtid):
         assert isinstance(error, ReplicationError)
         assert error.number == 1236
@@ -265,25 +312,43 @@ def test_a_purged_log(source: Server, tmp_path: Path) -> None:
 # a replay that follows
 
 
-def test_a_replay_follows_into_memory_and_into_a_server(server_factory: ServerFactory, tmp_path: Path) -> None:
-    """Both are as far as the source while it waits; ended and begun again, the one into the server goes on where it was."""
-    source, target = (server_factory("5.7", gtids=True, options={"server_id": number}) for number in (1, 2))
+def test_a_replay_follows_into_memory_and_into_a_server(
+    server_factory: ServerFactory, tmp_path: Path
+) -> None:
+    """Both are as far as the source while it waits; ended and begun again, the one into the server
+    goes on where it was."""
+    source, target = (
+        server_factory("5.7", gtids=True, options={"server_id": number}) for number in (1, 2)
+    )
     receiver = LiveReceiver(endpoint(source), Folder(tmp_path / "relay", Start()), ReceiveOptions())
     ended = threading.Event()
     tables, seen = applier.Tables(), list[int]()
     with running(receiver):
         fill(source)
         wait(lambda: receiver.progress.position == end_of_log(source))
-        logs = [IndexedLogs(tmp_path / "relay", follow=True, stopped=ended.is_set) for _ in range(2)]
-        memory = threading.Thread(target=lambda: seen.append(applier.replay(logs[0], into=tables).transactions))
+        logs = [
+            IndexedLogs(tmp_path / "relay", follow=True, stopped=ended.is_set) for _ in range(2)
+        ]
+        memory = threading.Thread(
+            target=lambda: seen.append(applier.replay(logs[0], into=tables).transactions)
+        )
         watch = ReplayWatch(stopped=ended.is_set)
         options, ours = ReplayOptions(), IntoOptions()
-        into = threading.Thread(target=lambda: seen.append(replay_into(logs[1], endpoint(target), options, ours, watch).transactions))
+        into = threading.Thread(
+            target=lambda: seen.append(
+                replay_into(logs[1], endpoint(target), options, ours, watch).transactions
+            )
+        )
         memory.start()
         into.start()
         count = "SELECT COUNT(*) FROM r.t"
         try:
-            wait(lambda: bool(target.query("SHOW DATABASES LIKE 'r'")) and bool(target.query("SHOW TABLES IN r")))
+            wait(
+                lambda: (
+                    bool(target.query("SHOW DATABASES LIKE 'r'"))
+                    and bool(target.query("SHOW TABLES IN r"))
+                )
+            )
             wait(lambda: target.query(count) == source.query(count))
             fill(source)
             wait(lambda: target.query(count) == source.query(count))

@@ -1,7 +1,8 @@
-"""A source, a real replica of it, and binlag as the third server: all three end with the same GTIDs, positions and tables.
+"""A source, a real replica of it, and binlag as the third server: all three end with the same
+GTIDs, positions and tables.
 
-Several sessions write at the same time; meanwhile binlag's receiver is killed with SIGKILL and ended with SIGTERM, and the source is killed
-once. A replay follows the relay logs all the time.
+Several sessions write at the same time; meanwhile binlag's receiver is killed with SIGKILL and
+ended with SIGTERM, and the source is killed once. A replay follows the relay logs all the time.
 """
 
 from __future__ import annotations
@@ -31,22 +32,36 @@ from tests.receive.sources import end_of_log, endpoint, executed, is_mariadb, se
 from tests.servers.fixtures import ServerFactory
 
 THOROUGH = os.environ.get("BINLAG_ALL_CASES") == "1"
-PAIRS = [("5.7", False), ("9.7", True), ("mariadb", False), ("mariadb", True), ("5.7", True)] if THOROUGH else [("5.7", False)]
+PAIRS = (
+    [("5.7", False), ("9.7", True), ("mariadb", False), ("mariadb", True), ("5.7", True)]
+    if THOROUGH
+    else [("5.7", False)]
+)
 """Version, and whether binlag asks by GTID."""
 SESSIONS, PAUSE_SECONDS = 3, 0.004
 DEADLOCK = 1213
 TABLES = (
-    "CREATE TABLE s.a (id INT PRIMARY KEY AUTO_INCREMENT, n INT, t VARCHAR(40), KEY (n)) ENGINE=InnoDB",
+    (
+        "CREATE TABLE s.a (id INT PRIMARY KEY AUTO_INCREMENT, n INT, t VARCHAR(40), KEY (n)) "
+        "ENGINE=InnoDB"
+    ),
     "CREATE TABLE s.b (n INT, t VARBINARY(200), d DATETIME(3)) ENGINE=InnoDB",
 )
 
 
 @pytest.fixture(params=PAIRS, ids=lambda pair: f"{pair[0]}-{'gtid' if pair[1] else 'position'}")
-def pair(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Iterator[tuple[Server, Server, bool]]:
+def pair(
+    request: pytest.FixtureRequest, server_factory: ServerFactory
+) -> Iterator[tuple[Server, Server, bool]]:
     """Source and replica, running and connected; the replica has nothing to do yet."""
     version, by_gtid = request.param
-    log: dict[str, str | int | bool | None] = {"log_slave_updates": True} if version in ("5.7", "mariadb") else {}
-    source, replica = (server_factory(version, gtids=True, options={**log, "server_id": number}) for number in (1, 2))
+    log: dict[str, str | int | bool | None] = (
+        {"log_slave_updates": True} if version in ("5.7", "mariadb") else {}
+    )
+    source, replica = (
+        server_factory(version, gtids=True, options={**log, "server_id": number})
+        for number in (1, 2)
+    )
     source.execute("CREATE DATABASE s", *TABLES)
     begin_replica(source, replica)
     yield source, replica, by_gtid
@@ -55,13 +70,24 @@ def pair(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Itera
 
 
 def begin_replica(source: Server, replica: Server) -> None:
-    host = f"HOST='127.0.0.1', {{0}}_PORT={source.port}, {{0}}_USER='root', {{0}}_PASSWORD='{source.password}', {{0}}_CONNECT_RETRY=1"
-    if replica.installed.recipe.name == "9.7":  # by itself it gives up after ten tries, which a slow start of the source outlasts
-        at = f"CHANGE REPLICATION SOURCE TO SOURCE_{host.format('SOURCE')}, SOURCE_RETRY_COUNT=1000, SOURCE_SSL=1, SOURCE_AUTO_POSITION=1"
+    host = (
+        f"HOST='127.0.0.1', {{0}}_PORT={source.port}, {{0}}_USER='root', "
+        f"{{0}}_PASSWORD='{source.password}', {{0}}_CONNECT_RETRY=1"
+    )
+    # by itself it gives up after ten tries, which a slow start of the source outlasts
+    if replica.installed.recipe.name == "9.7":
+        at = (
+            f"CHANGE REPLICATION SOURCE TO SOURCE_{host.format('SOURCE')}, "
+            "SOURCE_RETRY_COUNT=1000, SOURCE_SSL=1, SOURCE_AUTO_POSITION=1"
+        )
         replica.execute(at, "START REPLICA")
         return
     first = source.binlog_files()[0].name
-    way = f"MASTER_LOG_FILE='{first}', MASTER_LOG_POS=4" if is_mariadb(source) else "MASTER_AUTO_POSITION=1"
+    way = (
+        f"MASTER_LOG_FILE='{first}', MASTER_LOG_POS=4"
+        if is_mariadb(source)
+        else "MASTER_AUTO_POSITION=1"
+    )
     replica.execute(f"CHANGE MASTER TO MASTER_{host.format('MASTER')}, {way}", "START SLAVE")
 
 
@@ -80,7 +106,10 @@ class Load:
 
     def __init__(self, source: Server, seed: int) -> None:
         self._source = source
-        self._threads = [threading.Thread(target=self._write, args=(random.Random(seed * 100 + number),)) for number in range(SESSIONS)]
+        self._threads = [
+            threading.Thread(target=self._write, args=(random.Random(seed * 100 + number),))
+            for number in range(SESSIONS)
+        ]
         self._end = threading.Event()
         self._committed = 0
         for thread in self._threads:
@@ -105,8 +134,18 @@ class Load:
         few = number % 50
         kinds = (
             [f"INSERT INTO s.a (n, t) VALUES ({number}, 'a{number}'), ({number + 1}, NULL)"],
-            [f"INSERT INTO s.b VALUES ({number}, REPEAT('x', {number % 200}), '2026-01-01 00:00:00.{number:03d}')"] * 3,
-            [f"UPDATE s.a SET t = 'changed' WHERE n = {few}" if number % 2 else f"INSERT INTO s.a (n) VALUES ({few})"],
+            [
+                (
+                    f"INSERT INTO s.b VALUES ({number}, REPEAT('x', {number % 200}), "
+                    f"'2026-01-01 00:00:00.{number:03d}')"
+                )
+            ]
+            * 3,
+            [
+                f"UPDATE s.a SET t = 'changed' WHERE n = {few}"
+                if number % 2
+                else f"INSERT INTO s.a (n) VALUES ({few})"
+            ],
             [f"INSERT INTO s.a (n) VALUES ({number})", f"DELETE FROM s.a WHERE id = {few}"],
         )
         return chance.choice(kinds)
@@ -127,7 +166,13 @@ class Third:
     def __init__(self, source: Server, folder: Path, *, by_gtid: bool) -> None:
         self.folder = folder
         self._url = f"mysql://{source.user}@{source.host}:{source.port}"
-        self._options = ["--dir", str(folder), "--heartbeat", "1", *(["--auto-position"] if by_gtid else [])]
+        self._options = [
+            "--dir",
+            str(folder),
+            "--heartbeat",
+            "1",
+            *(["--auto-position"] if by_gtid else []),
+        ]
         self._environment = {**os.environ, "BINLAG_PASSWORD": source.password}
         self.process = self._receive()
         self.tables = applier.Tables()
@@ -137,7 +182,9 @@ class Third:
         logs = IndexedLogs(folder / "relay-bin.index", follow=True, stopped=self._end.is_set)
         self._read = ("", 0)
         self._replay = threading.Thread(
-            target=lambda: self._results.append(applier.replay(logs, into=self.tables, on_event=self._seen, keep_events=False))
+            target=lambda: self._results.append(
+                applier.replay(logs, into=self.tables, on_event=self._seen, keep_events=False)
+            )
         )
         self._replay.start()
 
@@ -166,7 +213,9 @@ class Third:
     def position(self) -> Position | None:
         """None when it was read while it was written: a server's file is overwritten in place."""
         lines = (self.folder / "master.info").read_text().split("\n")
-        return Position(lines[1], int(lines[2])) if len(lines) > 2 and lines[2].isdecimal() else None
+        return (
+            Position(lines[1], int(lines[2])) if len(lines) > 2 and lines[2].isdecimal() else None
+        )
 
     def finish(self, end: Position) -> ReplayResult:
         """Waits until all is received and replayed, and ends both."""
@@ -216,12 +265,17 @@ def _executed_position(replica: Server) -> Position:
     return Position(shown["Relay_Source_Log_File"], shown["Exec_Source_Log_Pos"])
 
 
-def _compare(source: Server, replica: Server, third: Third, result: ReplayResult, *, by_gtid: bool) -> None:
+def _compare(
+    source: Server, replica: Server, third: Third, result: ReplayResult, *, by_gtid: bool
+) -> None:
     shown = status(replica)
     assert result.error is None
     assert result.incomplete_transaction is None
     # positions: executed and received
-    assert (result.source_file, result.source_position) == (shown["Relay_Source_Log_File"], shown["Exec_Source_Log_Pos"])
+    assert (result.source_file, result.source_position) == (
+        shown["Relay_Source_Log_File"],
+        shown["Exec_Source_Log_Pos"],
+    )
     assert third.position() == Position(shown["Source_Log_File"], shown["Read_Source_Log_Pos"])
     # transactions
     assert str(result.executed) == executed(source)

@@ -1,4 +1,5 @@
-"""What is between the source and the receiver: the compressed protocol, TLS, accounts of every kind."""
+"""What is between the source and the receiver: the compressed protocol, TLS, accounts of every
+kind."""
 
 from __future__ import annotations
 
@@ -63,8 +64,12 @@ def refused(server: Server, folder: Path, **changes: Any) -> str:
     return f"{caught.value.message} -> {caught.value.hint}"
 
 
-@pytest.mark.parametrize("tls", [Tls(TlsMode.DISABLED), Tls(TlsMode.REQUIRED)], ids=lambda tls: tls.mode)
-@pytest.mark.parametrize("compression", [ZLIB, ZSTD, EITHER, OR_NOT], ids=lambda one: "-".join(one.algorithms))
+@pytest.mark.parametrize(
+    "tls", [Tls(TlsMode.DISABLED), Tls(TlsMode.REQUIRED)], ids=lambda tls: tls.mode
+)
+@pytest.mark.parametrize(
+    "compression", [ZLIB, ZSTD, EITHER, OR_NOT], ids=lambda one: "-".join(one.algorithms)
+)
 def test_compressed_is_byte_for_byte_the_same(
     source: Server, compression: Compression, tls: Tls, tmp_path: Path
 ) -> None:
@@ -92,7 +97,9 @@ def test_compressed_is_byte_for_byte_the_same(
 def test_heartbeats_and_the_end_of_a_compressed_dump(source: Server, tmp_path: Path) -> None:
     options = ReceiveOptions(heartbeat_seconds=0.2)
     receiver = LiveReceiver(
-        endpoint(source, compression=ZLIB), Folder(tmp_path, here(source)), options  # type: ignore[arg-type]
+        endpoint(source, compression=ZLIB),
+        Folder(tmp_path, here(source)),
+        options,  # type: ignore[arg-type]
     )
     thread = threading.Thread(target=receiver.run)
     thread.start()
@@ -103,7 +110,9 @@ def test_heartbeats_and_the_end_of_a_compressed_dump(source: Server, tmp_path: P
     assert receiver.received.connections == 1
 
 
-def test_an_account_that_needs_a_certificate(source: Server, authority: Authority, tmp_path: Path) -> None:
+def test_an_account_that_needs_a_certificate(
+    source: Server, authority: Authority, tmp_path: Path
+) -> None:
     native = "WITH mysql_native_password " if name(source) == "5.7" else ""
     source.execute(
         f"CREATE USER x509 IDENTIFIED {native}BY '{source.password}'",

@@ -15,9 +15,14 @@ VERSION = "mariadb"
 
 def change_master(source: Server, using_gtid: str) -> str:
     """The statement that makes a replica of a server."""
-    place = "MASTER_LOG_FILE='mbinlog.000001', MASTER_LOG_POS=4" if using_gtid == "no" else f"MASTER_USE_GTID={using_gtid}"
+    place = (
+        "MASTER_LOG_FILE='mbinlog.000001', MASTER_LOG_POS=4"
+        if using_gtid == "no"
+        else f"MASTER_USE_GTID={using_gtid}"
+    )
     return (
-        f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={source.port}, MASTER_USER='{source.user}', "
+        f"CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={source.port}, "
+        f"MASTER_USER='{source.user}', "
         f"MASTER_PASSWORD='{source.password}', MASTER_CONNECT_RETRY=1, {place}"
     )
 
@@ -35,6 +40,8 @@ class MariadbPair(Pair):
     def settle(self) -> dict[str, Any]:
         """Until all of the source's log is applied."""
         file, position = self.source_end()
-        status = self.wait(Relay_Master_Log_File=file, Exec_Master_Log_Pos=position, Slave_SQL_Running="Yes")
+        status = self.wait(
+            Relay_Master_Log_File=file, Exec_Master_Log_Pos=position, Slave_SQL_Running="Yes"
+        )
         time.sleep(0.05)  # the records are written behind the position that the status shows
         return status

@@ -24,7 +24,11 @@ REPLICA_OPTIONS: dict[str, str | int | bool | None] = {
 def words(version: str, statement: str) -> str:
     """A statement in the words of the version."""
     if version in OLD_WORDS:
-        return statement.replace("REPLICATION SOURCE TO", "MASTER TO").replace("REPLICA", "SLAVE").replace("SOURCE_", "MASTER_")
+        return (
+            statement.replace("REPLICATION SOURCE TO", "MASTER TO")
+            .replace("REPLICA", "SLAVE")
+            .replace("SOURCE_", "MASTER_")
+        )
     return statement
 
 
@@ -32,7 +36,13 @@ class Pair:
     """`options` are the replica's, `source_options` as they stand in the source's option file."""
 
     def __init__(
-        self, factory: ServerFactory, version: str, *, gtids: bool = False, source_options: dict[str, Any] | None = None, **options: Any
+        self,
+        factory: ServerFactory,
+        version: str,
+        *,
+        gtids: bool = False,
+        source_options: dict[str, Any] | None = None,
+        **options: Any,
     ) -> None:
         self.version = version
         self.source: Server = factory(version, gtids=gtids, options=source_options)
@@ -49,11 +59,17 @@ class Pair:
         self.source.close()
 
     def change_source(self, more: str = "") -> None:
-        position = "SOURCE_AUTO_POSITION=1" if self.auto_position else "SOURCE_LOG_FILE='binlog.000001', SOURCE_LOG_POS=4"
+        position = (
+            "SOURCE_AUTO_POSITION=1"
+            if self.auto_position
+            else "SOURCE_LOG_FILE='binlog.000001', SOURCE_LOG_POS=4"
+        )
         key = "" if self.version in OLD_WORDS else ", GET_SOURCE_PUBLIC_KEY=1"
         self.run(
-            f"CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={self.source.port}, SOURCE_USER='{self.source.user}', "
-            f"SOURCE_PASSWORD='{self.source.password}', SOURCE_CONNECT_RETRY=1, {position}{key}{more}"
+            "CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', "
+            f"SOURCE_PORT={self.source.port}, SOURCE_USER='{self.source.user}', "
+            f"SOURCE_PASSWORD='{self.source.password}', SOURCE_CONNECT_RETRY=1, "
+            f"{position}{key}{more}"
         )
 
     def run(self, *statements: str) -> None:
@@ -69,10 +85,14 @@ class Pair:
                 row: dict[str, Any] = cursor.fetchone() or {}
         finally:
             connection.close()
-        return {name.replace("Replica", "Slave").replace("Source", "Master"): value for name, value in row.items()}
+        return {
+            name.replace("Replica", "Slave").replace("Source", "Master"): value
+            for name, value in row.items()
+        }
 
     def wait(self, **fields: Any) -> dict[str, Any]:
-        """Until these fields of the status have these values. Raises TimeoutError after two minutes."""
+        """Until these fields of the status have these values. Raises TimeoutError after two
+        minutes."""
         end = time.monotonic() + 120
         while time.monotonic() < end:
             status = self.status()
@@ -93,7 +113,8 @@ class Pair:
 
 
 def shown(replica: Replica) -> tuple[Any, ...]:
-    """Of an emulated replica, what SHOW REPLICA STATUS says of a real one, and the sizes of the relay logs."""
+    """Of an emulated replica, what SHOW REPLICA STATUS says of a real one, and the sizes of the
+    relay logs."""
     memory, status = replica.status.memory, replica.status
     assert memory.applied is not None
     assert memory.received is not None

@@ -1,8 +1,10 @@
-"""The scenarios of the recovery captures as steps, and the source's binary logs put together again from the replica's relay logs.
+"""The scenarios of the recovery captures as steps, and the source's binary logs put together again
+from the replica's relay logs.
 
-A transcript says after each step what SHOW SLAVE STATUS, the info tables, the relay logs and their index were; beside it lie the info files
-and, around the kill, the relay logs themselves. The source's events stand in the relay logs as they were; what it wrote later is stood in
-for by transactions of the same number and size that change nothing.
+A transcript says after each step what SHOW SLAVE STATUS, the info tables, the relay logs and their
+index were; beside it lie the info files and, around the kill, the relay logs themselves. The
+source's events stand in the relay logs as they were; what it wrote later is stood in for by
+transactions of the same number and size that change nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +26,10 @@ from applier.tables.definitions.table_draft import SchemaRules
 from checkpoints.gtid import GtidSet
 from tests.checkpoints.recovery_captures import TABLES, row_of, scenarios, text_of, version
 
-SCHEMA = "CREATE TABLE {0}.t (id INT PRIMARY KEY, v INT, w VARCHAR(40)) ENGINE=InnoDB;CREATE TABLE {0}.n (id INT, v INT) ENGINE=InnoDB"
+SCHEMA = (
+    "CREATE TABLE {0}.t (id INT PRIMARY KEY, v INT, w VARCHAR(40)) ENGINE=InnoDB;CREATE TABLE "
+    "{0}.n (id INT, v INT) ENGINE=InnoDB"
+)
 _BEGIN = struct.pack("<IIBHH", 1, 0, 2, 0, 0) + b"d1\0BEGIN"
 
 
@@ -132,10 +137,18 @@ def _steps(folder: Path) -> list[Step]:
     for part in re.split(r"^## ", text_of(folder), flags=re.M)[1:]:
         number, title = part.split("\n", 1)[0].split(". ", 1)
         block = re.search(r"^SHOW SLAVE STATUS.*?\n```\n(.*?)\n```", part, re.M | re.S)
-        status = dict(line.split(": ", 1) for line in block[1].splitlines() if ": " in line) if block else {}
+        status = (
+            dict(line.split(": ", 1) for line in block[1].splitlines() if ": " in line)
+            if block
+            else {}
+        )
         logs = re.search(r"^relay logs: (.*)$", part, re.M)
         index = re.search(r"^index: '(.*)'$", part, re.M)
-        sizes = {name: int(size) for name, size in (pair.split(" ") for pair in logs[1].split(", "))} if logs else {}
+        sizes = (
+            {name: int(size) for name, size in (pair.split(" ") for pair in logs[1].split(", "))}
+            if logs
+            else {}
+        )
         found.append(
             Step(
                 int(number),
@@ -155,7 +168,11 @@ def _rows(part: str, server: str) -> dict[str, list[dict[str, Any]]]:
     found: dict[str, list[dict[str, Any]]] = {}
     for table, text in re.findall(r"^mysql\.(slave_\w+)\n```\n(.*?)\n?```", part, re.M | re.S):
         assert table in TABLES
-        found[table] = [row_of(row, server) for row in re.split(r"\n(?=-- row)", text) if row.startswith("-- row")]
+        found[table] = [
+            row_of(row, server)
+            for row in re.split(r"\n(?=-- row)", text)
+            if row.startswith("-- row")
+        ]
     return found
 
 
@@ -163,7 +180,9 @@ def _files(folder: Path, number: str) -> dict[str, bytes]:
     found = {}
     for path in (folder / "raw").glob(f"{number}.*"):
         name, content = path.name.split(".", 1)[1], path.read_bytes()
-        found[name.removesuffix(".gz")] = gzip.decompress(content) if name.endswith(".gz") else content
+        found[name.removesuffix(".gz")] = (
+            gzip.decompress(content) if name.endswith(".gz") else content
+        )
     return found
 
 
@@ -187,15 +206,21 @@ def empty_tables() -> Tables:
 
 
 def source_of(scenario: Scenario, upto: Step | None = None) -> BinlogFiles:
-    """The source's logs as far as they stand in the relay logs of the kill, or longer, as far as the replica has read them at a step."""
+    """The source's logs as far as they stand in the relay logs of the kill, or longer, as far as
+    the replica has read them at a step."""
     logs: dict[str, bytearray] = {}
     file = ""
-    uuid = next((step.status["Master_UUID"] for step in scenario.steps if "Master_UUID" in step.status), "")
+    uuid = next(
+        (step.status["Master_UUID"] for step in scenario.steps if "Master_UUID" in step.status), ""
+    )
     server_id, description = 0, b""
     for name in sorted(name for name in scenario.killed.files if name.startswith("relay.0")):
         for data in events_of(scenario.killed.files[name]):
             kind, own = data[4], int.from_bytes(data[5:9], "little") == 9
-            flags, end = int.from_bytes(data[17:19], "little"), int.from_bytes(data[13:17], "little")
+            flags, end = (
+                int.from_bytes(data[17:19], "little"),
+                int.from_bytes(data[13:17], "little"),
+            )
             if kind == EventType.ROTATE and not flags & EventFlag.RELAY_LOG:
                 real = not flags & EventFlag.ARTIFICIAL and int.from_bytes(data[5:9], "little") != 0
                 target = rotate_target(data, 4)[0]
@@ -214,11 +239,19 @@ def source_of(scenario: Scenario, upto: Step | None = None) -> BinlogFiles:
     for name, log in whole.items():
         if not any(log[4:23]):
             _put(log, description, len(MAGIC) + len(description))
-        _fill_head(log, GtidSet(f"{uuid}:1-20") if scenario.gtid and name != "binlog.000001" else GtidSet())
-    last, target = ("", 0) if upto is None else (upto.status.get("Master_Log_File", ""), int(upto.status["Read_Master_Log_Pos"]))
+        _fill_head(
+            log, GtidSet(f"{uuid}:1-20") if scenario.gtid and name != "binlog.000001" else GtidSet()
+        )
+    last, target = (
+        ("", 0)
+        if upto is None
+        else (upto.status.get("Master_Log_File", ""), int(upto.status["Read_Master_Log_Pos"]))
+    )
     if upto is not None and last in whole and len(whole[last]) < target:
         _pad(scenario, whole[last], target, uuid, server_id, upto)
-    return BinlogFiles({name: bytes(log) for name, log in whole.items()}, uuid=uuid, server_id=server_id)
+    return BinlogFiles(
+        {name: bytes(log) for name, log in whole.items()}, uuid=uuid, server_id=server_id
+    )
 
 
 def _before(name: str) -> str:
@@ -234,23 +267,39 @@ def _put(log: bytearray, data: bytes, end: int) -> None:
 
 
 def _fill_head(log: bytearray, previous: GtidSet) -> None:
-    """The source's set of previous GTIDs, which no relay log has, in the gap behind the format description."""
-    start, server_id = len(MAGIC) + int.from_bytes(log[13:17], "little"), int.from_bytes(log[9:13], "little")
+    """The source's set of previous GTIDs, which no relay log has, in the gap behind the format
+    description."""
+    start, server_id = (
+        len(MAGIC) + int.from_bytes(log[13:17], "little"),
+        int.from_bytes(log[9:13], "little"),
+    )
     known = len(log) > start and log[start : start + 19] != bytes(19)
     if not known and (_always_has_previous_gtids(log) or previous or log[start : start + 19]):
         body = previous.encode()
         end = start + 19 + len(body) + 4
-        log[start:end] = make_event(EventType.PREVIOUS_GTIDS, body, timestamp=0, server_id=server_id, flags=0x80, log_pos=end)
+        log[start:end] = make_event(
+            EventType.PREVIOUS_GTIDS,
+            body,
+            timestamp=0,
+            server_id=server_id,
+            flags=0x80,
+            log_pos=end,
+        )
 
 
 def _always_has_previous_gtids(log: bytearray) -> bool:
     return log[25:28] == b"5.7"
 
 
-def _pad(scenario: Scenario, log: bytearray, target: int, uuid: str, server_id: int, upto: Step) -> None:
-    """Transactions that change nothing up to a position: as many as GTIDs were executed, the last one as long as need be."""
+def _pad(
+    scenario: Scenario, log: bytearray, target: int, uuid: str, server_id: int, upto: Step
+) -> None:
+    """Transactions that change nothing up to a position: as many as GTIDs were executed, the last
+    one as long as need be."""
     have = _finish(log, server_id)
-    last = max((end - 1 for _, (_, end) in GtidSet(upto.status.get("Executed_Gtid_Set", ""))), default=0)
+    last = max(
+        (end - 1 for _, (_, end) in GtidSet(upto.status.get("Executed_Gtid_Set", ""))), default=0
+    )
     numbers = list(range(max(have, default=20) + 1, last + 1)) if scenario.gtid else [0]
     if len(log) == target:
         return
@@ -261,11 +310,23 @@ def _pad(scenario: Scenario, log: bytearray, target: int, uuid: str, server_id: 
     assert len(log) == target, (scenario.name, len(log), target)
 
 
-def _append_transaction(log: bytearray, scenario: Scenario, uuid: str, server_id: int, number: int, target: int) -> None:
+def _append_transaction(
+    log: bytearray, scenario: Scenario, uuid: str, server_id: int, number: int, target: int
+) -> None:
     if scenario.gtid or scenario.server != "5.6":
         clock = b"" if scenario.server == "5.6" else struct.pack("<Bqq", 2, 0, 0)
-        gtid = struct.pack("<B16sq", 1, bytes.fromhex(uuid.replace("-", "")) if scenario.gtid else bytes(16), number)
-        _add(log, server_id, EventType.GTID if scenario.gtid else EventType.ANONYMOUS_GTID, gtid + clock)
+        gtid = struct.pack(
+            "<B16sq",
+            1,
+            bytes.fromhex(uuid.replace("-", "")) if scenario.gtid else bytes(16),
+            number,
+        )
+        _add(
+            log,
+            server_id,
+            EventType.GTID if scenario.gtid else EventType.ANONYMOUS_GTID,
+            gtid + clock,
+        )
     _add(log, server_id, EventType.QUERY, _BEGIN)
     if target:
         left = target - len(log) - 31
@@ -274,14 +335,18 @@ def _append_transaction(log: bytearray, scenario: Scenario, uuid: str, server_id
 
 
 def _finish(log: bytearray, server_id: int) -> list[int]:
-    """Completes the transaction in which the relay logs end. Returns the numbers of the GTIDs in the log."""
+    """Completes the transaction in which the relay logs end. Returns the numbers of the GTIDs in
+    the log."""
     found, open_transaction = [], False
     for data in events_of(bytes(log)):
         if data[4] == EventType.GTID:
             found.append(struct.unpack_from("<q", data, 19 + 17)[0])
-        open_transaction = data[4] in (EventType.GTID, EventType.ANONYMOUS_GTID, EventType.QUERY, EventType.TABLE_MAP) or (
-            data[4] in (EventType.WRITE_ROWS, EventType.UPDATE_ROWS)
-        )
+        open_transaction = data[4] in (
+            EventType.GTID,
+            EventType.ANONYMOUS_GTID,
+            EventType.QUERY,
+            EventType.TABLE_MAP,
+        ) or (data[4] in (EventType.WRITE_ROWS, EventType.UPDATE_ROWS))
     if open_transaction:
         last = events_of(bytes(log))[-1][4]
         if last in (EventType.GTID, EventType.ANONYMOUS_GTID):

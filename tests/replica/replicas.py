@@ -1,4 +1,5 @@
-"""Replicas over committed captures: a source made of its binlog files, tables from its dump, a simulated disk."""
+"""Replicas over committed captures: a source made of its binlog files, tables from its dump, a
+simulated disk."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
 
 
 def logs_of(capture: str) -> list[Path]:
-    return sorted(path for path in (CAPTURES / "open" / capture).iterdir() if path.suffix[1:].isdigit())
+    return sorted(
+        path for path in (CAPTURES / "open" / capture).iterdir() if path.suffix[1:].isdigit()
+    )
 
 
 @functools.cache
@@ -65,31 +68,49 @@ class Rig:
     def of(cls, capture: str) -> Rig:
         return cls(source_of(capture), MemoryStorage(tables_of(capture)))
 
-    def replica(self, version: str, interleaving: Interleaving | None = None, start_at: Position | None = None, **options: Any) -> Replica:
+    def replica(
+        self,
+        version: str,
+        interleaving: Interleaving | None = None,
+        start_at: Position | None = None,
+        **options: Any,
+    ) -> Replica:
         """A server on this disk that was just started."""
         configuration = ReplicaConfiguration(version, **options)
         replica = Replica(
-            self.disk, configuration, self.source, self.storage, interleaving=interleaving, start_at=start_at, clock=lambda: 1_700_000_000
+            self.disk,
+            configuration,
+            self.source,
+            self.storage,
+            interleaving=interleaving,
+            start_at=start_at,
+            clock=lambda: 1_700_000_000,
         )
         replica.start()
         return replica
 
     def receive_and_forget(self, replica: Replica, type_code: int, events: int = 1) -> None:
-        """Receives up to an event of a type; master.info says that so many events have not come, and the source sends them again."""
+        """Receives up to an event of a type; master.info says that so many events have not come,
+        and the source sends them again."""
         parts = [b""]
         while parts[-1][4:5] != bytes([type_code]):
             assert replica.receive(1)
-            parts = events_of(self.disk.contents()[replica.status.relay_logs[-1].removeprefix("./")])
+            parts = events_of(
+                self.disk.contents()[replica.status.relay_logs[-1].removeprefix("./")]
+            )
         received = replica.status.memory.received
         assert received is not None
         end = received.source_log_pos
         record = self.disk.contents()["master.info"]
-        behind = record.replace(b"\n%d\n" % end, b"\n%d\n" % (end - sum(map(len, parts[-events:]))), 1)
+        behind = record.replace(
+            b"\n%d\n" % end, b"\n%d\n" % (end - sum(map(len, parts[-events:]))), 1
+        )
         assert behind != record
         self.disk = SimulatedDisk({**self.disk.contents(), "master.info": behind})
 
     def relay_events(self, folder: Path) -> list[Any]:
-        """All events of all relay logs, read by the ordinary reader, which checks lengths and checksums."""
+        """All events of all relay logs, read by the ordinary reader, which checks lengths and
+        checksums."""
         paths = []
         for name, content in self.disk.contents().items():
             if name.rpartition(".")[2].isdigit():

@@ -1,4 +1,5 @@
-"""Damaged and missing files: an error that names the file and the place, and nothing that was there is written over."""
+"""Damaged and missing files: an error that names the file and the place, and nothing that was there
+is written over."""
 
 from __future__ import annotations
 
@@ -52,11 +53,13 @@ def with_file(rig: Rig, name: str, content: bytes | None) -> dict[str, bytes]:
     ("name", "damage", "number", "message"),
     [
         ("relay-log.info", lambda data: b"", 1872, r"the file is empty.*relay-log\.info"),
-        ("relay-log.info", lambda data: data.replace(b"\n0\n0\n", b"\nx\n0\n"), 1872, r"garbled.*relay-log\.info, line 6"),
-        ("master.info", lambda data: data[:12], 1201, r"ends before the line of Host.*master\.info, line \d"),
+        ("relay-log.info", lambda data: data.replace(b"\n0\n0\n", b"\nx\n0\n"), 1872,
+         r"garbled.*relay-log\.info, line 6"),
+        ("master.info", lambda data: data[:12], 1201,
+         r"ends before the line of Host.*master\.info, line \d"),
         ("master.info", lambda data: b"#!/bin/sh\necho\n", 1201, r"garbled.*master\.info, line 2"),
     ],
-)
+)  # fmt: skip
 def test_info_files(name: str, damage: object, number: int, message: str) -> None:
     rig = stopped()
     before = with_file(rig, name, damage(rig.disk.contents()[name]))  # type: ignore[operator]
@@ -78,7 +81,10 @@ def test_a_record_without_its_last_lines_is_read() -> None:
 def test_a_missing_relay_log() -> None:
     rig = stopped()
     before = with_file(rig, "relay.000002", None)
-    with pytest.raises(ReplicationError, match=r"error 1872: .*index file: \./relay\.000002; there are .*\./relay\.000003"):
+    with pytest.raises(
+        ReplicationError,
+        match=r"error 1872: .*index file: \./relay\.000002; there are .*\./relay\.000003",
+    ):
         rig.replica("5.7")
     kept = rig.disk.contents()
     assert [name for name in before if kept[name] != before[name]] == ["relay.index"]
@@ -97,7 +103,11 @@ def test_a_missing_relay_log() -> None:
             {"5.7": 1594, "8.0": 13121},
             r"the checksum of a \w+ event is wrong \(file relay\.000002, position \d+\)",
         ),
-        (lambda data: data[:-40], {"5.7": 1594, "8.0": 13121}, r"the file ends inside an event \(file relay\.000002, position \d+\)"),
+        (
+            lambda data: data[:-40],
+            {"5.7": 1594, "8.0": 13121},
+            r"the file ends inside an event \(file relay\.000002, position \d+\)",
+        ),
     ],
 )
 @pytest.mark.parametrize("version", ["5.7", "8.0"])
@@ -119,7 +129,10 @@ def test_recovery_reads_none_of_it() -> None:
     replica.receive()
     replica.apply()
     assert replica.status.memory.applied is not None
-    assert replica.status.memory.applied.source_position == replica.status.memory.received.source_position  # type: ignore[union-attr]
+    assert (
+        replica.status.memory.applied.source_position
+        == replica.status.memory.received.source_position
+    )  # type: ignore[union-attr]
 
 
 def test_the_document(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,7 +148,8 @@ def test_the_document(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_newest_relay_log_is_missing() -> None:
-    """The next one gets its number, so that the index names it twice: the applier comes to its end and does not begin again."""
+    """The next one gets its number, so that the index names it twice: the applier comes to its end
+    and does not begin again."""
     rig = Rig.of("my57_xa")
     replica = rig.replica("5.7", max_relay_log_size=4096)
     replica.receive(100)
@@ -149,7 +163,8 @@ def test_the_newest_relay_log_is_missing() -> None:
 
 @pytest.mark.parametrize(("version", "number"), [("5.6", 1593), ("5.7", 1593), ("8.0", 13117)])
 def test_a_head_that_cannot_be_read_where_the_applier_starts(version: str, number: int) -> None:
-    """The source's format description, which lies before the applier's place (init_relay_log_pos; 5.7.29)."""
+    """The source's format description, which lies before the applier's place (init_relay_log_pos;
+    5.7.29)."""
     rig = Rig.of("my57_xa")
     replica = rig.replica(version, workers=0)
     replica.receive()
@@ -167,7 +182,8 @@ def test_a_head_that_cannot_be_read_where_the_applier_starts(version: str, numbe
 
 
 def test_a_newest_relay_log_without_a_head_goes_where_an_older_one_has_a_boundary() -> None:
-    """Log_sanitizer::process_logs goes on to the older file and removes what is newer (9.7.4); its number is given again."""
+    """Log_sanitizer::process_logs goes on to the older file and removes what is newer (9.7.4); its
+    number is given again."""
     rig = Rig.of("my57_xa")
     replica = rig.replica("9.7", max_relay_log_size=4096)
     replica.receive(100)
@@ -184,7 +200,8 @@ def test_a_newest_relay_log_without_a_head_goes_where_an_older_one_has_a_boundar
 
 
 def test_an_empty_newest_relay_log_is_left_where_it_is() -> None:
-    """It cannot be opened, so that nothing is looked over (9.7.4): the receiver goes on at its record, the applier stops there."""
+    """It cannot be opened, so that nothing is looked over (9.7.4): the receiver goes on at its
+    record, the applier stops there."""
     rig = Rig.of("my57_xa")
     replica = rig.replica("9.7", max_relay_log_size=4096)
     replica.receive(100)
@@ -204,9 +221,14 @@ def test_an_empty_newest_relay_log_is_left_where_it_is() -> None:
 
 @pytest.mark.parametrize(("size", "number"), [(0, 1872), (2, 1872), (16, 1201)])
 def test_what_of_a_relay_log_comes_before_its_gaps(size: int, number: int) -> None:
-    """1872 of what the server cannot open, then 1201 of gaps that nothing holds; of a head that is cut only the applier speaks (5.7.29)."""
+    """1872 of what the server cannot open, then 1201 of gaps that nothing holds; of a head that is
+    cut only the applier speaks (5.7.29)."""
     rig = Rig.of("my57_xa")
-    options: dict[str, Any] = {"workers": 2, "parallel_type": "DATABASE", "relay_log_info_repository": "TABLE"}
+    options: dict[str, Any] = {
+        "workers": 2,
+        "parallel_type": "DATABASE",
+        "relay_log_info_repository": "TABLE",
+    }
     before = rig.replica("5.7", **options)
     before.receive()
     before.apply(2)
@@ -247,21 +269,26 @@ def test_relay_logs_without_a_place_of_the_source() -> None:
 @pytest.mark.parametrize("recovery", [False, True])
 @pytest.mark.parametrize("version", ["5.6", "5.7", "9.7"])
 def test_any_relay_log_that_the_index_names_is_missing(version: str, recovery: bool) -> None:
-    """Their sizes are added up at the start; the new relay log is closed again (seen of 5.7.29 and 9.7.4)."""
+    """Their sizes are added up at the start; the new relay log is closed again (seen of 5.7.29 and
+    9.7.4)."""
     rig = Rig.of("my57_xa")
     options: dict[str, Any] = {"max_relay_log_size": 4096, "relay_log_recovery": recovery}
     replica = rig.replica(version, **options)
     replica.receive(100)
     assert len(replica.status.relay_logs) > 3
     rig.disk.remove(replica.status.relay_logs[2].removeprefix("./"))
-    with pytest.raises(ReplicationError, match=r"error 1872: .*relay\.000003 listed in the index, but failed to stat"):
+    with pytest.raises(
+        ReplicationError,
+        match=r"error 1872: .*relay\.000003 listed in the index, but failed to stat",
+    ):
         rig.replica(version, **options)
     newest = max(name for name in rig.disk.contents() if name.startswith("relay.0"))
     assert rig.disk.contents()[newest][-23:][4] == EventType.STOP
 
 
 def test_gaps_that_no_relay_log_holds_at_a_start() -> None:
-    """With relay_log_recovery they are looked for while the server starts, so that START REPLICA finds nothing initialized (9.7.4)."""
+    """With relay_log_recovery they are looked for while the server starts, so that START REPLICA
+    finds nothing initialized (9.7.4)."""
     rig = Rig.of("my_xa")
     options: dict[str, Any] = {"workers": 2, "preserve_commit_order": False, "gtid_mode": False}
     replica = rig.replica("9.7", Youngest(), **options)
@@ -281,7 +308,8 @@ def test_gaps_that_no_relay_log_holds_at_a_start() -> None:
 
 @pytest.mark.parametrize(("workers", "number"), [(2, 1755), (0, 0)])
 def test_a_group_that_begins_with_its_rows(workers: int, number: int) -> None:
-    """The receiver went on inside a transaction: no worker has a database without a table map, one thread passes the rows over (5.7.29)."""
+    """The receiver went on inside a transaction: no worker has a database without a table map, one
+    thread passes the rows over (5.7.29)."""
     rig = Rig.of("my57_xa")
     options: dict[str, Any] = {"workers": workers, "parallel_type": "DATABASE"}
     rig.receive_and_forget(rig.replica("5.7", **options), EventType.XID, events=2)
@@ -297,9 +325,14 @@ def test_a_group_that_begins_with_its_rows(workers: int, number: int) -> None:
 
 @pytest.mark.parametrize(("version", "counts"), [("5.6", True), ("5.7", False)])
 def test_a_gtid_whose_transaction_is_cut_off(version: str, counts: bool) -> None:
-    """5.6 has it received as soon as its event is, at a restart, too, and asks for it again; later ones count whole groups (5.6.24)."""
+    """5.6 has it received as soon as its event is, at a restart, too, and asks for it again; later
+    ones count whole groups (5.6.24)."""
     rig = Rig.of("my57_xa")
-    options: dict[str, Any] = {"gtid_mode": True, "auto_position": True, "log_replica_updates": True}
+    options: dict[str, Any] = {
+        "gtid_mode": True,
+        "auto_position": True,
+        "log_replica_updates": True,
+    }
     replica = rig.replica(version, **options)
     kinds: list[int] = []
     while kinds.count(EventType.GTID) < 3:
@@ -315,7 +348,8 @@ def test_a_gtid_whose_transaction_is_cut_off(version: str, counts: bool) -> None
 
 @pytest.mark.parametrize("sql", ["\0\0\0", "BEGI\0", " C\0\0 TABLE"])
 def test_a_statement_of_zeros(sql: str) -> None:
-    """A syntax error, whatever else is not known here (5.6.24 with zeros at the end of a relay log without checksums)."""
+    """A syntax error, whatever else is not known here (5.6.24 with zeros at the end of a relay log
+    without checksums)."""
     with pytest.raises(ReplicationError) as refused:
         apply_ddl(Tables(), sql, "d", DdlSession())
     assert refused.value.number == 1064

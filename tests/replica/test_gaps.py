@@ -1,20 +1,17 @@
-"""Gaps of parallel workers: found after any kill, filled once and only once, whatever the order in which the workers committed.
+"""Gaps of parallel workers: found after any kill, filled once and only once, whatever the order in
+which the workers committed.
 
-The reference does not look at positions: it knows which groups were committed, since the storage was asked to commit them.
+The reference does not look at positions: it knows which groups were committed, since the storage
+was asked to commit them.
 """
 
 from __future__ import annotations
-
-import os
-import struct
-from dataclasses import dataclass, field
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from applier.binlog.event_bytes import format_body, make_event, rotate_body
-from applier.binlog.header import MAGIC, EventType
+from applier.binlog.header import EventType
 from applier.errors import ReplicationError
 from applier.replica.configuration import ReplicaConfiguration
 from applier.replica.interleaving import Shuffled
@@ -24,109 +21,39 @@ from applier.replica.restarts.mend import statements
 from applier.replica.restarts.restart import Moment, Restart, Seen
 from applier.replica.source import BinlogFiles
 from applier.replica.stand import Stand
-from applier.replica.storage import Commit, MemoryStorage, RowChange
-from applier.replica.versions import replica_rules
-from applier.tables.catalog import Tables
-from applier.tables.definitions.schema import parse_create_table
-from applier.tables.definitions.table_draft import SchemaRules
 from checkpoints.gtid import GtidSet
 from checkpoints.simulated_disk import SimulatedDisk
+from tests.replica.killable_workers import CASES, KillableStorage, Stopped, rows, source, storage
 from tests.replica.recovery_scenarios import events_of
 
-DATABASES = ("d1", "d2", "d3", "d4")
-CASES = 60 if os.environ.get("BINLAG_ALL_CASES") == "1" else 12
-INT_COLUMN = bytes([3])
-UUID = "3e11fa47-71ca-11e1-9e33-c80aa9429562"
-
-
-class Stopped(BaseException):
-    """The process is killed right after a commit."""
-
-
-@dataclass
-class KillableStorage(MemoryStorage):
-    """Counts commits and dies after the one that was asked for."""
-
-    committed: list[int] = field(default_factory=list)
-    kill_after: int = -1
-
-    def commit(self, commit: Commit) -> None:
-        super().commit(commit)
-        self.committed += [_key(change) for change in commit.changes]
-        if len(self.committed) == self.kill_after:
-            self.kill_after = -1
-            raise Stopped
-
-
-def _key(change: RowChange) -> int:
-    assert change.after is not None
-    return int(change.after[0])
-
-
-def storage() -> KillableStorage:
-    tables = Tables()
-    for database in DATABASES:
-        tables.create(parse_create_table(f"CREATE TABLE {database}.t (id INT PRIMARY KEY) ENGINE=InnoDB", database, SchemaRules()))
-    made = KillableStorage.__new__(KillableStorage)
-    MemoryStorage.__init__(made, tables)
-    made.committed, made.kill_after = [], -1
-    return made
-
-
-def source(groups: list[tuple[int, int]], version: str, rotate_at: int, gtids: bool) -> BinlogFiles:
-    """A log in which group i inserts row i into one of the databases; (database, distance to the group it depends on)."""
-    files: dict[str, bytes] = {}
-    log = bytearray()
-
-    def add(kind: EventType, body: bytes) -> None:
-        log.extend(make_event(kind, body, timestamp=1, server_id=1, log_pos=len(log) + 19 + len(body) + 4))
-
-    def begin(number: int) -> None:
-        nonlocal log
-        log = bytearray(MAGIC)
-        rules = replica_rules(version)
-        add(EventType.FORMAT_DESCRIPTION, format_body(rules.server_version, rules.post_header_lengths))
-        if rules.previous_gtids or gtids:
-            done = struct.pack("<Q16sQQQ", 1, bytes.fromhex(UUID.replace("-", "")), 1, 1, number + 1) if number and gtids else bytes(8)
-            add(EventType.PREVIOUS_GTIDS, done)
-
-    begin(0)
-    first = 0
-    for number, (database, distance) in enumerate(groups):
-        if number and number == rotate_at:
-            add(EventType.ROTATE, rotate_body("binlog.000002", 4))
-            files["binlog.000001"] = bytes(log)
-            begin(number)
-            first = number
-        place = number - first + 1
-        if version != "5.6" or gtids:
-            clock = b"" if version == "5.6" else struct.pack("<Bqq", 2, max(0, place - 1 - distance), place)
-            uuid = bytes.fromhex(UUID.replace("-", "")) if gtids else bytes(16)
-            kind = EventType.GTID if gtids else EventType.ANONYMOUS_GTID
-            add(kind, struct.pack("<B16sq", 0, uuid, number + 1 if gtids else 0) + clock)
-        name = DATABASES[database].encode()
-        add(EventType.QUERY, struct.pack("<IIBHH", 1, 0, len(name), 0, 0) + name + b"\0BEGIN")
-        add(EventType.TABLE_MAP, struct.pack("<IHHB", 10 + database, 0, 1, len(name)) + name + b"\0\x01t\0\x01" + INT_COLUMN + b"\0\0")
-        add(EventType.WRITE_ROWS, struct.pack("<IHHH", 10 + database, 0, 1, 2) + b"\x01\x01\x00" + struct.pack("<i", number))
-        add(EventType.XID, struct.pack("<Q", number))
-    files["binlog.000002" if files else "binlog.000001"] = bytes(log)
-    return BinlogFiles(files, uuid=UUID, server_id=1)
-
-
-def rows(replica: Replica) -> list[int]:
-    return sorted(row[0] for table in replica.tables for row in table.rows())
-
-
 GROUPS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=4, max_size=40)
-WORKERS = [("5.6", "DATABASE"), ("5.7", "DATABASE"), ("5.7", "LOGICAL_CLOCK"), ("8.0", "LOGICAL_CLOCK"), ("9.7", "LOGICAL_CLOCK")]
+WORKERS = [
+    ("5.6", "DATABASE"),
+    ("5.7", "DATABASE"),
+    ("5.7", "LOGICAL_CLOCK"),
+    ("8.0", "LOGICAL_CLOCK"),
+    ("9.7", "LOGICAL_CLOCK"),
+]
 
 
 def killed(
-    configuration: ReplicaConfiguration, log: BinlogFiles, groups: int, seed: int, data: st.DataObject
+    configuration: ReplicaConfiguration,
+    log: BinlogFiles,
+    groups: int,
+    seed: int,
+    data: st.DataObject,
 ) -> tuple[SimulatedDisk, KillableStorage]:
-    """What is left of a replica that received the log and was killed when it had committed some of its groups."""
+    """What is left of a replica that received the log and was killed when it had committed some of
+    its groups."""
     disk, kept = SimulatedDisk(), storage()
-    replica = Replica(disk, configuration, log, kept, interleaving=Shuffled(seed, checkpoint_every=data.draw(st.integers(0, 6))), clock=int)
+    replica = Replica(
+        disk,
+        configuration,
+        log,
+        kept,
+        interleaving=Shuffled(seed, checkpoint_every=data.draw(st.integers(0, 6))),
+        clock=int,
+    )
     replica.start()
     replica.receive()
     kept.kill_after = data.draw(st.integers(1, groups), label="killed after")
@@ -138,14 +65,20 @@ def killed(
 @pytest.mark.parametrize(("version", "parallel_type"), WORKERS)
 @settings(max_examples=CASES, deadline=None)
 @given(GROUPS, st.integers(0, 1 << 30), st.data())
-def test_found_and_filled(version: str, parallel_type: str, groups: list[tuple[int, int]], seed: int, data: st.DataObject) -> None:
+def test_found_and_filled(
+    version: str, parallel_type: str, groups: list[tuple[int, int]], seed: int, data: st.DataObject
+) -> None:
     configuration = ReplicaConfiguration(
         version,
         workers=data.draw(st.integers(1, 5), label="workers"),
         parallel_type=parallel_type,
         preserve_commit_order=False,
-        relay_log_info_repository=data.draw(st.sampled_from(["TABLE", "FILE"] if version in ("5.6", "5.7", "8.0") else ["TABLE"])),
-        relay_log_recovery=data.draw(st.booleans() if version != "5.6" else st.just(False), label="relay_log_recovery"),
+        relay_log_info_repository=data.draw(
+            st.sampled_from(["TABLE", "FILE"] if version in ("5.6", "5.7", "8.0") else ["TABLE"])
+        ),
+        relay_log_recovery=data.draw(
+            st.booleans() if version != "5.6" else st.just(False), label="relay_log_recovery"
+        ),
         sync_master_info=1,
     )
     log = source(groups, version, rotate_at=0, gtids=False)
@@ -166,7 +99,8 @@ def test_found_and_filled(version: str, parallel_type: str, groups: list[tuple[i
         again.receive()
         again.apply()
     except ReplicationError as error:
-        assert not exact, error  # a file is written after the commit: the last group before the kill comes again
+        # a file is written after the commit: the last group before the kill comes again
+        assert not exact, error
         stopped = error.__cause__ if error.number == 1872 else error
         assert isinstance(stopped, ReplicationError)
         assert stopped.number == 1062
@@ -191,10 +125,16 @@ LONG_GAP = ((0, 0), (1, 0), (2, 1), *((0, distance) for distance in range(2, 40)
 
 
 def gaps_after(
-    version: str, groups: tuple[tuple[int, int], ...] = ONE_GAP, kill_after: int = 2, **options: object
+    version: str,
+    groups: tuple[tuple[int, int], ...] = ONE_GAP,
+    kill_after: int = 2,
+    **options: object,
 ) -> tuple[Replica, KillableStorage]:
-    """A replica that was killed with the first group committed and the youngest of those that may run beside one another."""
-    configuration = ReplicaConfiguration(version, preserve_commit_order=False, workers=3, sync_master_info=1, **options)  # type: ignore[arg-type]
+    """A replica that was killed with the first group committed and the youngest of those that may
+    run beside one another."""
+    configuration = ReplicaConfiguration(
+        version, preserve_commit_order=False, workers=3, sync_master_info=1, **options
+    )  # type: ignore[arg-type]
     gtids = configuration.gtid_mode
     log = source(list(groups), version, rotate_at=0, gtids=gtids)
     disk, kept = SimulatedDisk(), storage()
@@ -235,12 +175,15 @@ def test_until_gaps_are_filled() -> None:
 
 @pytest.mark.parametrize("version", ["5.6", "5.7", "8.0", "9.7"])
 def test_a_worker_that_fails_makes_no_checkpoint(version: str) -> None:
-    """The coordinator dies of it: the low-water mark stays, START REPLICA finds what was executed (9.7.4)."""
+    """The coordinator dies of it: the low-water mark stays, START REPLICA finds what was executed
+    (9.7.4)."""
     kept = storage()
     log = source([(0, 0)] * 5, version, rotate_at=0, gtids=False)
     kept.tables["d1.t"].insert((3,))
     kept.tables.commit()
-    configuration = ReplicaConfiguration(version, workers=2, preserve_commit_order=False, relay_log_info_repository="TABLE")
+    configuration = ReplicaConfiguration(
+        version, workers=2, preserve_commit_order=False, relay_log_info_repository="TABLE"
+    )
     replica = Replica(SimulatedDisk(), configuration, log, kept, clock=int)
     replica.start()
     replica.receive()
@@ -261,13 +204,16 @@ def test_a_worker_that_fails_makes_no_checkpoint(version: str) -> None:
 
 @pytest.mark.parametrize("version", ["5.7", "9.7"])
 def test_a_relay_log_left_for_its_size_makes_no_checkpoint(version: str) -> None:
-    """Nobody waits for workers because of the copy of a format description at its head (5.7.29: held against a kill)."""
+    """Nobody waits for workers because of the copy of a format description at its head (5.7.29:
+    held against a kill)."""
     kept = storage()
     log = source([(0, 0)] * 60, version, rotate_at=0, gtids=False)
     kept.tables["d1.t"].insert((50,))
     kept.tables.commit()
-    configuration = ReplicaConfiguration(version, workers=2, preserve_commit_order=False, parallel_type="LOGICAL_CLOCK",
-                                         relay_log_info_repository="TABLE", max_relay_log_size=4096)  # fmt: skip
+    configuration = ReplicaConfiguration(version, workers=2, preserve_commit_order=False,
+                                         parallel_type="LOGICAL_CLOCK",
+                                         relay_log_info_repository="TABLE",
+                                         max_relay_log_size=4096)  # fmt: skip
     replica = Replica(SimulatedDisk(), configuration, log, kept, clock=int)
     replica.start()
     replica.receive()
@@ -282,7 +228,10 @@ def test_a_relay_log_left_for_its_size_makes_no_checkpoint(version: str) -> None
 
 def test_5_6_refuses_recovery_with_gaps() -> None:
     again, kept = gaps_after("5.6", relay_log_recovery=True, relay_log_info_repository="TABLE")
-    with pytest.raises(ReplicationError, match=r"error 1872: .*cannot be executed when the replica was stopped with an error"):
+    with pytest.raises(
+        ReplicationError,
+        match=r"error 1872: .*cannot be executed when the replica was stopped with an error",
+    ):
         again.start()
     assert len(kept.committed) == 2
 
@@ -298,12 +247,17 @@ def test_later_ones_fill_them_first(version: str) -> None:
 
 @pytest.mark.parametrize("version", ["5.7", "8.0", "9.7"])
 def test_what_stops_the_filling_leaves_nothing_initialized(version: str) -> None:
-    """It stands behind the last group that was filled, in memory and on disk; the error itself is in the error log (5.7.29, 9.7.4)."""
-    again, kept = gaps_after(version, TWO_GAPS, relay_log_recovery=True, relay_log_info_repository="TABLE")
+    """It stands behind the last group that was filled, in memory and on disk; the error itself is
+    in the error log (5.7.29, 9.7.4)."""
+    again, kept = gaps_after(
+        version, TWO_GAPS, relay_log_recovery=True, relay_log_info_repository="TABLE"
+    )
     assert kept.committed == [0, 3]
     kept.tables["d2.t"].insert((2,))
     kept.tables.commit()
-    with pytest.raises(ReplicationError, match=r"error 1872: .*error 1062: .*Next: .*restart the server"):
+    with pytest.raises(
+        ReplicationError, match=r"error 1872: .*error 1062: .*Next: .*restart the server"
+    ):
         again.start()
     status = again.status
     assert getattr(status.applier_error, "number", None) == 1062
@@ -315,10 +269,15 @@ def test_what_stops_the_filling_leaves_nothing_initialized(version: str) -> None
 
 @pytest.mark.parametrize("version", ["5.7", "8.0", "9.7"])
 @pytest.mark.parametrize("bytes_left", [7, 40])
-def test_what_cannot_be_read_behind_the_last_gap_does_no_harm(version: str, bytes_left: int) -> None:
-    """UNTIL is asked with the next event at hand; where that cannot be read the gaps are filled all the same (5.7.29, 9.7.4)."""
+def test_what_cannot_be_read_behind_the_last_gap_does_no_harm(
+    version: str, bytes_left: int
+) -> None:
+    """UNTIL is asked with the next event at hand; where that cannot be read the gaps are filled all
+    the same (5.7.29, 9.7.4)."""
     groups = (*ONE_GAP, (0, 0))
-    again, kept = gaps_after(version, groups, relay_log_recovery=True, relay_log_info_repository="TABLE")
+    again, kept = gaps_after(
+        version, groups, relay_log_recovery=True, relay_log_info_repository="TABLE"
+    )
     info = again.status.persisted
     place = max(worker.relay_position for worker in info.workers)
     assert isinstance(again.disk, SimulatedDisk)
@@ -336,12 +295,17 @@ def test_what_cannot_be_read_behind_the_last_gap_does_no_harm(version: str, byte
 
 
 def test_the_commands_are_for_what_stopped_the_filling() -> None:
-    """An XA transaction whose prepare was lost: made again, then the server fills the gaps at its next start."""
+    """An XA transaction whose prepare was lost: made again, then the server fills the gaps at its
+    next start."""
     again, _ = gaps_after("5.7", relay_log_recovery=True)
     with pytest.raises(ReplicationError) as caught, nothing_initialized(FILL_AGAIN):
-        raise ReplicationError(1397, "Error 'XAER_NOTA: Unknown XID' on query. Query: 'XA COMMIT 'x''")
+        raise ReplicationError(
+            1397, "Error 'XAER_NOTA: Unknown XID' on query. Query: 'XA COMMIT 'x''"
+        )
     seen = Seen(Stand(None, None), GtidSet(), GtidSet())
-    found = Restart(again.configuration, seen, seen, None, {Moment.START: caught.value}, (), (), None, (), ())
+    found = Restart(
+        again.configuration, seen, seen, None, {Moment.START: caught.value}, (), (), None, (), ()
+    )
     first, *rest = statements(found)
     assert first.startswith("# execute the XA START to XA PREPARE of the transaction again")
     assert rest == ["# restart the server: it fills the gaps first", "START SLAVE;"]
@@ -372,9 +336,14 @@ def test_relay_logs_that_are_gone(version: str) -> None:
 
 
 @pytest.mark.parametrize(("version", "number"), [("5.7", 1594), ("8.0", 13121), ("9.7", 13121)])
-def test_an_event_that_cannot_be_read_before_the_last_group_of_a_worker(version: str, number: int) -> None:
-    """Gaps are looked for in the next file, too; the applier fills them up to the damage (5.7.29, 9.7.4)."""
-    again, kept = gaps_after(version, LONG_GAP, 30, relay_log_info_repository="TABLE", max_relay_log_size=4096)
+def test_an_event_that_cannot_be_read_before_the_last_group_of_a_worker(
+    version: str, number: int
+) -> None:
+    """Gaps are looked for in the next file, too; the applier fills them up to the damage (5.7.29,
+    9.7.4)."""
+    again, kept = gaps_after(
+        version, LONG_GAP, 30, relay_log_info_repository="TABLE", max_relay_log_size=4096
+    )
     disk = again.disk
     assert isinstance(disk, SimulatedDisk)
     first = disk.open("relay.000002")
@@ -384,26 +353,36 @@ def test_an_event_that_cannot_be_read_before_the_last_group_of_a_worker(version:
     again.start()
     assert again.status.gaps == (True, False, False, *[True] * 29)
     assert len(kept.committed) == 30
-    with pytest.raises(ReplicationError, match="the checksum of a Rotate event is wrong") as stopped:
+    with pytest.raises(
+        ReplicationError, match="the checksum of a Rotate event is wrong"
+    ) as stopped:
         again.apply()
     assert stopped.value.number == number
     assert kept.committed[30:] == [1, 2]
 
 
 def test_the_position_moves_with_each_statement_of_a_group_that_is_skipped() -> None:
-    """No transaction is open then. The relay log ends inside of such a group, behind its rows: a real 5.7.29 stands there, too."""
-    again, kept = gaps_after("9.7", LONG_GAP, 30, relay_log_info_repository="TABLE", max_relay_log_size=4096)
+    """No transaction is open then. The relay log ends inside of such a group, behind its rows: a
+    real 5.7.29 stands there, too."""
+    again, kept = gaps_after(
+        "9.7", LONG_GAP, 30, relay_log_info_repository="TABLE", max_relay_log_size=4096
+    )
     disk = again.disk
     assert isinstance(disk, SimulatedDisk)
     content = disk.contents()["relay.000002"]
     parts = events_of(content)
     at = len(content) - sum(map(len, parts[-2:]))
-    assert [part[4] for part in parts[-3:]] == [EventType.WRITE_ROWS, EventType.XID, EventType.ROTATE]
+    assert [part[4] for part in parts[-3:]] == [
+        EventType.WRITE_ROWS,
+        EventType.XID,
+        EventType.ROTATE,
+    ]
     file = disk.open("relay.000002")
     file.truncate(at + 7)
     file.close()
     again.start()
-    assert again.status.gaps == (True, False, *[True] * 29)  # ends of groups are counted, and one of 32 is missing
+    # ends of groups are counted, and one of 32 is missing
+    assert again.status.gaps == (True, False, *[True] * 29)
     with pytest.raises(ReplicationError, match="ends inside an event"):
         again.apply()
     assert kept.committed[30:] == [1]
@@ -416,9 +395,12 @@ def test_the_position_moves_with_each_statement_of_a_group_that_is_skipped() -> 
 @pytest.mark.parametrize(("version", "parallel_type"), WORKERS)
 @settings(max_examples=CASES, deadline=None)
 @given(GROUPS, st.integers(0, 1 << 30), st.data())
-def test_over_two_logs(version: str, parallel_type: str, groups: list[tuple[int, int]], seed: int, data: st.DataObject) -> None:
-    """Nothing is lost or done twice; where workers are in the source's next log and the low-water mark is not, START REPLICA may fail as
-    the server's does. With auto-position and recovery nobody has to look, except in 5.6.
+def test_over_two_logs(
+    version: str, parallel_type: str, groups: list[tuple[int, int]], seed: int, data: st.DataObject
+) -> None:
+    """Nothing is lost or done twice; where workers are in the source's next log and the low-water
+    mark is not, START REPLICA may fail as the server's does. With auto-position and recovery nobody
+    has to look, except in 5.6.
     """
     gtids = data.draw(st.booleans(), label="gtids")
     configuration = ReplicaConfiguration(
@@ -432,7 +414,12 @@ def test_over_two_logs(version: str, parallel_type: str, groups: list[tuple[int,
         auto_position=gtids,
         sync_master_info=1,
     )
-    log = source(groups, version, rotate_at=data.draw(st.integers(1, len(groups) - 1), label="second log"), gtids=gtids)
+    log = source(
+        groups,
+        version,
+        rotate_at=data.draw(st.integers(1, len(groups) - 1), label="second log"),
+        gtids=gtids,
+    )
     disk, kept = killed(configuration, log, len(groups), seed, data)
     again = Replica(disk, configuration, log, kept, interleaving=Shuffled(seed + 1), clock=int)
     try:
@@ -442,7 +429,10 @@ def test_over_two_logs(version: str, parallel_type: str, groups: list[tuple[int,
         assert persisted.applied is not None
         assert not gtids or version == "5.6"
         assert error.number == 1201
-        assert any(worker.source_log_name > persisted.applied.source_log_name for worker in persisted.workers)
+        assert any(
+            worker.source_log_name > persisted.applied.source_log_name
+            for worker in persisted.workers
+        )
         return
     again.receive()
     again.apply()

@@ -1,4 +1,5 @@
-"""`python -m tests.replica.kills` ends when it is asked to, with its processes and their servers."""
+"""`python -m tests.replica.kills` ends when it is asked to, with its processes and their
+servers."""
 
 from __future__ import annotations
 
@@ -29,10 +30,22 @@ def test_a_signal_ends_processes_and_servers(number: signal.Signals) -> None:
     """SIGTERM once ended neither: its exception was taken for the result of a task."""
     if not installed("mariadb").there:
         lacking("mariadb is not there")
-    command = [sys.executable, "-m", "tests.replica.kills", "check", "--count", "30", "--seed", "1", "--versions", "mariadb"]
+    command = [
+        sys.executable,
+        "-m",
+        "tests.replica.kills",
+        "check",
+        "--count",
+        "30",
+        "--seed",
+        "1",
+        "--versions",
+        "mariadb",
+    ]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
     try:
-        while len(started := descendants(process.pid)) < 2:  # one of the pool, and a server at least
+        # one of the pool, and a server at least
+        while len(started := descendants(process.pid)) < 2:
             assert process.poll() is None
             time.sleep(0.05)
         process.send_signal(number)
@@ -46,7 +59,8 @@ def test_a_signal_ends_processes_and_servers(number: signal.Signals) -> None:
 
 
 def test_a_server_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It once kept the command for ever; its kill is not comparable, the next one has other servers."""
+    """It once kept the command for ever; its kill is not comparable, the next one has other
+    servers."""
     if not installed("mariadb").there:
         lacking("mariadb is not there")
     stopped = list[int]()
@@ -60,7 +74,12 @@ def test_a_server_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     real = KillPair.at_start
     monkeypatch.setattr(KillPair, "at_start", stop)
     monkeypatch.setattr("tests.replica.kills.pair.ANSWER_SECONDS", 10.0)
-    first, second = of_setup(Setup("mariadb", "FILE", "FILE", parallel_type="optimistic"), [Kill(("plain",), 1, 0.1, False)] * 2, "1", None)
+    first, second = of_setup(
+        Setup("mariadb", "FILE", "FILE", parallel_type="optimistic"),
+        [Kill(("plain",), 1, 0.1, False)] * 2,
+        "1",
+        None,
+    )
     assert first[2] is None
     assert "timed out" in first[3]
     assert second[2] is not None
@@ -68,7 +87,8 @@ def test_a_server_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_pair_that_cannot_be_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """5.6 refuses CHANGE MASTER behind the kill of workers with gaps (1802): the next kill has other servers, and counts."""
+    """5.6 refuses CHANGE MASTER behind the kill of workers with gaps (1802): the next kill has
+    other servers, and counts."""
     if not installed("mariadb").there:
         lacking("mariadb is not there")
     pairs = list[KillPair]()
@@ -81,8 +101,16 @@ def test_a_pair_that_cannot_be_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
 
     real = KillPair.begin
     monkeypatch.setattr(KillPair, "begin", begin)
-    found = of_setup(Setup("mariadb", "FILE", "FILE", parallel_type="optimistic"), [Kill(("plain",), 1, 0.1, False)] * 2, "1", None)
-    assert [(agreement is not None, problem) for _, _, agreement, problem in found] == [(True, ""), (True, "")]
+    found = of_setup(
+        Setup("mariadb", "FILE", "FILE", parallel_type="optimistic"),
+        [Kill(("plain",), 1, 0.1, False)] * 2,
+        "1",
+        None,
+    )
+    assert [(agreement is not None, problem) for _, _, agreement, problem in found] == [
+        (True, ""),
+        (True, ""),
+    ]
     assert [pair is pairs[0] for pair in pairs] == [True, True, False]
 
 
@@ -105,7 +133,7 @@ def running(processes: dict[int, str]) -> list[int]:
 
 
 def _started(pid: int) -> str:
-    """"" for one that is not there or waits for its parent only."""
+    """ "" for one that is not there or waits for its parent only."""
     fields = _text(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
     return "" if not fields or fields[0] == "Z" else fields[19]
 

@@ -1,4 +1,5 @@
-"""The emulated replica of MariaDB over committed captures, and its table of positions, without a server."""
+"""The emulated replica of MariaDB over committed captures, and its table of positions, without a
+server."""
 
 from __future__ import annotations
 
@@ -28,9 +29,12 @@ def committed(rig: Rig) -> dict[str, list[Any]]:
 
 
 @pytest.mark.parametrize("capture", [CAPTURE, WITH_XA])
-@pytest.mark.parametrize(("using_gtid", "recovery"), [("No", False), ("No", True), ("Slave_Pos", False)])
+@pytest.mark.parametrize(
+    ("using_gtid", "recovery"), [("No", False), ("No", True), ("Slave_Pos", False)]
+)
 def test_killed_behind_some_groups(capture: str, using_gtid: str, recovery: bool) -> None:
-    """Between groups, a kill loses nothing: the next start goes on, and ends with the rows of a plain replay."""
+    """Between groups, a kill loses nothing: the next start goes on, and ends with the rows of a
+    plain replay."""
     rig = Rig.of(capture)
     replica = rig.replica("mariadb", using_gtid=using_gtid)
     groups = 0

@@ -1,4 +1,5 @@
-"""Workers of MariaDB in the emulated replica: who commits when, what a kill leaves, and that nothing comes twice or never."""
+"""Workers of MariaDB in the emulated replica: who commits when, what a kill leaves, and that
+nothing comes twice or never."""
 
 from __future__ import annotations
 
@@ -28,33 +29,59 @@ DOMAINS = (0, 0, 5, 0, 5, 7, 0, 5, 5, 0, 7, 0)
 
 
 def source(domains: tuple[int, ...] = DOMAINS, *, files: int = 2) -> BinlogFiles:
-    """A row with a number of its own for each group; the second half may stand in another file, of a server that was started again."""
+    """A row with a number of its own for each group; the second half may stand in another file, of
+    a server that was started again."""
     sequence = dict.fromkeys(domains, 0)
     events = []
     for number, domain in enumerate(domains, 1):
         sequence[domain] += 1
         flags = Marked.TRANSACTIONAL | Marked.ALLOW_PARALLEL
-        events += [mariadb_gtid(sequence[domain], flags, domain=domain), table_map(), rows(30, int_image(number)), xid(number)]
+        events += [
+            mariadb_gtid(sequence[domain], flags, domain=domain),
+            table_map(),
+            rows(30, int_image(number)),
+            xid(number),
+        ]
     half = len(events) // 8 * 4 if files == 2 else 0
     before = {domain: domains[: half // 4].count(domain) for domain in sorted(set(domains))}
-    listed = struct.pack("<I", len(before)) + b"".join(struct.pack("<IIQ", domain, 1, count) for domain, count in before.items())
+    listed = struct.pack("<I", len(before)) + b"".join(
+        struct.pack("<IIQ", domain, 1, count) for domain, count in before.items()
+    )
     parts = [events[:half], [(GTID_LIST, listed), *events[half:]]] if half else [events]
-    return BinlogFiles({f"binlog.{number:06}": log(*part, version=VERSION) for number, part in enumerate(parts, 1)}, server_id=1)
+    return BinlogFiles(
+        {
+            f"binlog.{number:06}": log(*part, version=VERSION)
+            for number, part in enumerate(parts, 1)
+        },
+        server_id=1,
+    )
 
 
 class Servers:
     """A replica that is started again and again on what the one before left."""
 
-    def __init__(self, interleaving: Interleaving | None = None, *, files: int = 2, **options: object) -> None:
+    def __init__(
+        self, interleaving: Interleaving | None = None, *, files: int = 2, **options: object
+    ) -> None:
         self.source, self.interleaving, self.options = source(files=files), interleaving, options
-        self.storage = MemoryStorage(applier.load_schema("CREATE DATABASE d; CREATE TABLE d.t (a INT PRIMARY KEY);"))
+        self.storage = MemoryStorage(
+            applier.load_schema("CREATE DATABASE d; CREATE TABLE d.t (a INT PRIMARY KEY);")
+        )
         self.disk = SimulatedDisk()
 
     def start(self, **options: object) -> Replica:
         given = {"workers": 4, "using_gtid": "Slave_Pos", **self.options, **options}
         configuration = ReplicaConfiguration("mariadb", **given)  # type: ignore[arg-type]
         start = Position("binlog.000001", 4) if configuration.using_gtid == "No" else None
-        replica = Replica(self.disk, configuration, self.source, self.storage, start_at=start, interleaving=self.interleaving, clock=int)
+        replica = Replica(
+            self.disk,
+            configuration,
+            self.source,
+            self.storage,
+            start_at=start,
+            interleaving=self.interleaving,
+            clock=int,
+        )
         replica.start()
         return replica
 
@@ -65,7 +92,10 @@ class Servers:
     @property
     def sub_ids(self) -> dict[tuple[int, int], int]:
         """Domain and sequence number -> sub_id."""
-        return {(row["domain_id"], row["seq_no"]): row["sub_id"] for row in self.storage.info.rows(TABLE)}
+        return {
+            (row["domain_id"], row["seq_no"]): row["sub_id"]
+            for row in self.storage.info.rows(TABLE)
+        }
 
 
 def order_of(servers: Servers, replica: Replica) -> list[int]:
@@ -103,8 +133,15 @@ def test_by_position_and_in_mode_minimal_there_is_one_domain(options: dict[str, 
     assert order_of(servers, replica) == list(range(1, 13))
 
 
-@pytest.mark.parametrize("interleaving", [InOrder(), Eager(), Shuffled(1), Shuffled(2), Shuffled(9)], ids=lambda one: type(one).__name__)
-@pytest.mark.parametrize(("using_gtid", "recovery"), [("Slave_Pos", False), ("Slave_Pos", True), ("No", False), ("No", True)])
+@pytest.mark.parametrize(
+    "interleaving",
+    [InOrder(), Eager(), Shuffled(1), Shuffled(2), Shuffled(9)],
+    ids=lambda one: type(one).__name__,
+)
+@pytest.mark.parametrize(
+    ("using_gtid", "recovery"),
+    [("Slave_Pos", False), ("Slave_Pos", True), ("No", False), ("No", True)],
+)
 def test_a_kill_between_commits_loses_nothing_and_repeats_nothing(
     using_gtid: str, recovery: bool, interleaving: Interleaving
 ) -> None:
@@ -118,7 +155,9 @@ def test_a_kill_between_commits_loses_nothing_and_repeats_nothing(
     replica.receive()
     replica.apply()
     assert servers.rows == list(range(1, 13))
-    assert str(replica.status.executed_gtids) == str(servers.source.domains_at(*servers.source.end()))
+    assert str(replica.status.executed_gtids) == str(
+        servers.source.domains_at(*servers.source.end())
+    )
     applied = replica.status.memory.applied
     assert applied is not None
     assert applied.source_position == Position(*servers.source.end())
@@ -152,7 +191,10 @@ def test_an_event_between_groups_moves_the_position_and_not_the_record() -> None
     replica = servers.start()
     replica.receive()
     replica.apply(6)
-    while replica.memory.applied is not None and replica.memory.applied.source_log_name == "binlog.000001":
+    while (
+        replica.memory.applied is not None
+        and replica.memory.applied.source_log_name == "binlog.000001"
+    ):
         assert replica._applier is not None
         assert replica._applier.step()
     kept = replica.status.persisted.applied
@@ -163,7 +205,12 @@ def test_an_event_between_groups_moves_the_position_and_not_the_record() -> None
 
 @pytest.mark.parametrize(
     ("using_gtid", "interleaving", "expected"),
-    [("No", InOrder(), [1]), ("Slave_Pos", InOrder(), [1, 3]), ("No", Eager(), [1, 2, 3, 4, 5]), ("Slave_Pos", Eager(), [1, 2, 3, 4, 5])],
+    [
+        ("No", InOrder(), [1]),
+        ("Slave_Pos", InOrder(), [1, 3]),
+        ("No", Eager(), [1, 2, 3, 4, 5]),
+        ("Slave_Pos", Eager(), [1, 2, 3, 4, 5]),
+    ],
 )
 def test_where_the_relay_log_cannot_be_read_on_what_was_begun_is_executed(
     using_gtid: str, interleaving: Interleaving, expected: list[int]
@@ -200,7 +247,13 @@ def test_an_alter_table_in_two_parts_is_refused() -> None:
     """binlog_alter_two_phase: workers carry out other transactions between the two."""
     servers = Servers()
     begins = mariadb_gtid(1, Marked.DDL | Marked.STANDALONE, rest=bytes([Marked.START_ALTER]))
-    servers.source = BinlogFiles({"binlog.000001": log((GTID_LIST, bytes(4)), begins, query(b"ALTER TABLE t ADD b INT"), version=VERSION)})
+    servers.source = BinlogFiles(
+        {
+            "binlog.000001": log(
+                (GTID_LIST, bytes(4)), begins, query(b"ALTER TABLE t ADD b INT"), version=VERSION
+            )
+        }
+    )
     replica = servers.start()
     replica.receive()
     with pytest.raises(ReplicationError, match="two parts is not emulated with workers"):
@@ -210,6 +263,9 @@ def test_an_alter_table_in_two_parts_is_refused() -> None:
 def test_its_options() -> None:
     assert ReplicaConfiguration("mariadb", workers=16383).parallel_type == "optimistic"
     assert ReplicaConfiguration("mariadb", workers=3, parallel_type="NONE").workers == 0
-    for options, message in (({"workers": 16384}, "out of range"), ({"parallel_type": "LOGICAL_CLOCK"}, "has no parallel_type")):
+    for options, message in (
+        ({"workers": 16384}, "out of range"),
+        ({"parallel_type": "LOGICAL_CLOCK"}, "has no parallel_type"),
+    ):
         with pytest.raises(UsageError, match=message):
             ReplicaConfiguration("mariadb", **options)  # type: ignore[arg-type]

@@ -1,10 +1,12 @@
-"""The receiver is killed between two writes: an event is in the relay log, and its record in slave_master_info does not say so yet.
+"""The receiver is killed between two writes: an event is in the relay log, and its record in
+slave_master_info does not say so yet.
 
-With TABLE repositories, relay_log_recovery=0 and everything synced at once, this is the window that a crash can hit, too small for the
-kills under load. A real replica that has received everything and applied nothing is killed, its relay log ends after some event of the
-last transaction, and its record says that this event is still to come. After the restart the event is there twice, and the emulated
-replica has to make the same of it as the real one: a rows event does harm (1062) unless it is the last of its statement, whose table maps
-end with it.
+With TABLE repositories, relay_log_recovery=0 and everything synced at once, this is the window that
+a crash can hit, too small for the kills under load. A real replica that has received everything and
+applied nothing is killed, its relay log ends after some event of the last transaction, and its
+record says that this event is still to come. After the restart the event is there twice, and the
+emulated replica has to make the same of it as the real one: a rows event does harm (1062) unless it
+is the last of its statement, whose table maps end with it.
 """
 
 from __future__ import annotations
@@ -40,11 +42,22 @@ def fall_behind(pair: CutPair, kind: EventType, which: int) -> SimulatedDisk:
     pair.replica.execute(f"UPDATE mysql.slave_master_info SET Master_log_pos = {position}")
     pair.replica.kill()
     kept = re.compile(r"relay\.(\d+|index)")
-    return SimulatedDisk({path.name: path.read_bytes() for path in pair.replica.data.iterdir() if kept.fullmatch(path.name)})
+    return SimulatedDisk(
+        {
+            path.name: path.read_bytes()
+            for path in pair.replica.data.iterdir()
+            if kept.fullmatch(path.name)
+        }
+    )
 
 
 def test_event_comes_twice(server_factory: ServerFactory) -> None:
-    options: dict[str, Any] = {"relay_log_purge": 1, "sync_master_info": 1, "sync_relay_log_info": 1, **TABLE_REPOSITORIES}
+    options: dict[str, Any] = {
+        "relay_log_purge": 1,
+        "sync_master_info": 1,
+        "sync_relay_log_info": 1,
+        **TABLE_REPOSITORIES,
+    }
     with CutPair(server_factory, "5.7", **options) as pair:
         pair.prepare(f"INSERT INTO d.t VALUES (20, REPEAT('x', {LONG})), (21, REPEAT('x', {LONG}))")
         for kind, which, expected in CASES + (MORE if ALL else []):
@@ -54,4 +67,6 @@ def test_event_comes_twice(server_factory: ServerFactory) -> None:
             own.start()
             assert shown(own) == pair.seen(pair.status()), kind
             assert pair.go_on(own) == expected, kind
-            assert len(own.tables["d.t"]) == pair.replica.query("SELECT COUNT(*) FROM d.t")[0][0], kind
+            assert len(own.tables["d.t"]) == pair.replica.query("SELECT COUNT(*) FROM d.t")[0][0], (
+                kind
+            )

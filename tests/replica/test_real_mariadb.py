@@ -1,4 +1,5 @@
-"""The emulated replica of MariaDB beside a real one: relay logs event by event, info files byte by byte, positions and GTIDs."""
+"""The emulated replica of MariaDB beside a real one: relay logs event by event, info files byte by
+byte, positions and GTIDs."""
 
 from __future__ import annotations
 
@@ -42,8 +43,8 @@ FILES = re.compile(r"relay\.\d+|relay\.index|(relay-log|master)\.info")
 class Both:
     """A real pair, and an emulated replica of the same source that is asked for the same.
 
-    `has_races`: workers race with the thread that reads the relay logs. Which position it records where a file ends, and which files it
-    deletes, is a matter of time then.
+    `has_races`: workers race with the thread that reads the relay logs. Which position it records
+    where a file ends, and which files it deletes, is a matter of time then.
     """
 
     def __init__(self, pair: MariadbPair, *, has_races: bool = False, **options: Any) -> None:
@@ -55,7 +56,9 @@ class Both:
     def _replica(self, files: dict[str, bytes]) -> Replica:
         version = str(self.pair.replica.query("SELECT @@version")[0][0])
         self.source = BinlogFiles(files, server_id=1)
-        configuration = ReplicaConfiguration(VERSION, server_version=version, using_gtid=self.pair.using_gtid, **self.options)
+        configuration = ReplicaConfiguration(
+            VERSION, server_version=version, using_gtid=self.pair.using_gtid, **self.options
+        )
         start = Position("mbinlog.000001", 4) if self.pair.using_gtid == "no" else None
         return Replica(self.disk, configuration, self.source, self.storage, start_at=start)
 
@@ -84,11 +87,20 @@ class Both:
             status["Master_Log_File"],
             status["Read_Master_Log_Pos"],
         ), where
-        assert str(memory.applied.source_position) == f"{status['Relay_Master_Log_File']}:{status['Exec_Master_Log_Pos']}", where
+        assert (
+            str(memory.applied.source_position)
+            == f"{status['Relay_Master_Log_File']}:{status['Exec_Master_Log_Pos']}"
+        ), where
         relay_position = f"{status['Relay_Log_File']}:{status['Relay_Log_Pos']}"
-        assert self.has_races or str(memory.applied.relay_position).removeprefix("./") == relay_position, where
+        assert (
+            self.has_races
+            or str(memory.applied.relay_position).removeprefix("./") == relay_position
+        ), where
         assert _domains(self.replica.retrieved_gtids) == _domains(status["Gtid_IO_Pos"]), where
-        rows = [dict(zip(("domain_id", "sub_id", "server_id", "seq_no"), row, strict=True)) for row in self._gtid_rows()]
+        rows = [
+            dict(zip(("domain_id", "sub_id", "server_id", "seq_no"), row, strict=True))
+            for row in self._gtid_rows()
+        ]
         assert str(position(rows)) == str(self.replica.status.executed_gtids), where
         if not self.has_races:
             assert sorted(name for name in own if FILES.fullmatch(name)) == sorted(real), where
@@ -96,7 +108,10 @@ class Both:
         assert sorted(own)[-1] == sorted(real)[-1], where
         for name, content in real.items():
             if name[-1].isdigit() and logs and (name in own or not self.has_races):
-                assert _ordered(events_shown(own[name])) == _ordered(events_shown(content)), (where, name)
+                assert _ordered(events_shown(own[name])) == _ordered(events_shown(content)), (
+                    where,
+                    name,
+                )
         self._records_agree(real, own, where)
 
     def _records_agree(self, real: dict[str, bytes], own: dict[str, bytes], where: str) -> None:
@@ -112,10 +127,18 @@ class Both:
         parse(RelayLogInfo, own["relay-log.info"], VERSION)
 
     def _real(self) -> dict[str, bytes]:
-        return {path.name: path.read_bytes() for path in self.pair.replica.data.iterdir() if FILES.fullmatch(path.name)}
+        return {
+            path.name: path.read_bytes()
+            for path in self.pair.replica.data.iterdir()
+            if FILES.fullmatch(path.name)
+        }
 
     def _gtid_rows(self) -> list[tuple[Any, ...]]:
-        return list(self.pair.replica.query("SELECT domain_id, sub_id, server_id, seq_no FROM mysql.gtid_slave_pos"))
+        return list(
+            self.pair.replica.query(
+                "SELECT domain_id, sub_id, server_id, seq_no FROM mysql.gtid_slave_pos"
+            )
+        )
 
 
 FILES_ONLY = Setup(VERSION, "FILE", "FILE", recovery=False, parallel_type=OPTIMISTIC)
@@ -123,16 +146,23 @@ BY_GTID = replace(FILES_ONLY, auto_position=True, using_gtid="slave_pos")
 KILLS = {
     "position": (FILES_ONLY, Kill(("all rows", "new log", "plain"), 3, 0.6, flushes=True)),
     "slave_pos": (BY_GTID, Kill(("domains", "plain"), 3, 0.6, flushes=False)),
-    "recovery": (replace(FILES_ONLY, recovery=True, relay_log_bytes=SIZE), Kill(("ddl", "large"), 1, 0.6, flushes=False, second=0.2)),
+    "recovery": (
+        replace(FILES_ONLY, recovery=True, relay_log_bytes=SIZE),
+        Kill(("ddl", "large"), 1, 0.6, flushes=False, second=0.2),
+    ),
     "workers": (replace(BY_GTID, workers=4), Kill(("domains", "large"), 4, 0.6, flushes=True)),
-    "workers by position": (replace(FILES_ONLY, workers=2, parallel_type=CONSERVATIVE), Kill(("domains", "new log"), 4, 0.6, flushes=True)),
+    "workers by position": (
+        replace(FILES_ONLY, workers=2, parallel_type=CONSERVATIVE),
+        Kill(("domains", "new log"), 4, 0.6, flushes=True),
+    ),
 }
 CI_KILLS = ("position", "workers")
 
 
 @pytest.mark.parametrize("name", KILLS if os.environ.get("BINLAG_ALL_CASES") == "1" else CI_KILLS)
 def test_kill(name: str) -> None:
-    """kill -9 under load: started on what is left, the emulated replica stands where the real one stands and ends as it ends."""
+    """kill -9 under load: started on what is left, the emulated replica stands where the real one
+    stands and ends as it ends."""
     setup, kill = KILLS[name]
     ((_, _, agreement, problem),) = of_setup(setup, [kill], name, None)
     assert agreement is not None, problem
@@ -142,7 +172,9 @@ def test_kill(name: str) -> None:
 def _ordered(events: list[tuple[object, ...]]) -> list[tuple[object, ...]]:
     """Lists of GTIDs with their entries in order: a server has them in a hash."""
     return [
-        (*event[:-1], sorted(re.findall(b"(?s).{16}", event[-1][4:]))) if event[0] == "GTID_LIST" else event  # type: ignore[index]
+        (*event[:-1], sorted(re.findall(b"(?s).{16}", event[-1][4:])))
+        if event[0] == "GTID_LIST"
+        else event  # type: ignore[index]
         for event in events
     ]
 
@@ -154,19 +186,42 @@ def _domains(gtids: object) -> list[str]:
 @pytest.mark.parametrize("using_gtid", ["no", "slave_pos", "current_pos"])
 @pytest.mark.parametrize("purges", [0, 1])
 @pytest.mark.parametrize("workers", [0, 2])
-def test_its_life(using_gtid: str, purges: int, workers: int, server_factory: ServerFactory) -> None:
+def test_its_life(
+    using_gtid: str, purges: int, workers: int, server_factory: ServerFactory
+) -> None:
     options = {"max_relay_log_size": SIZE, "relay_log_purge": purges}
-    with MariadbPair(server_factory, using_gtid=using_gtid, slave_parallel_threads=workers, **options) as pair:
+    with MariadbPair(
+        server_factory, using_gtid=using_gtid, slave_parallel_threads=workers, **options
+    ) as pair:
         source = pair.source
-        source.execute("CREATE DATABASE d", "CREATE TABLE d.t (a INT PRIMARY KEY, b TEXT)", "CREATE TABLE d.m (a INT) ENGINE=MyISAM")
+        source.execute(
+            "CREATE DATABASE d",
+            "CREATE TABLE d.t (a INT PRIMARY KEY, b TEXT)",
+            "CREATE TABLE d.m (a INT) ENGINE=MyISAM",
+        )
         pair.change_source()
-        both = Both(pair, has_races=bool(workers), max_relay_log_size=SIZE, relay_log_purge=bool(purges), workers=workers)
+        both = Both(
+            pair,
+            has_races=bool(workers),
+            max_relay_log_size=SIZE,
+            relay_log_purge=bool(purges),
+            workers=workers,
+        )
         both.agree("change master")
         pair.run("START SLAVE")
         both.go_on()
         both.agree("started")
-        source.execute("INSERT INTO d.t VALUES (1, 'x')", "INSERT INTO d.m VALUES (1)", "FLUSH LOGS", "ALTER TABLE d.t ADD c INT")
-        source.execute("SET SESSION gtid_domain_id = 5", "INSERT INTO d.t VALUES (2, 'x', 1)", "INSERT INTO d.t VALUES (3, 'x', 1)")
+        source.execute(
+            "INSERT INTO d.t VALUES (1, 'x')",
+            "INSERT INTO d.m VALUES (1)",
+            "FLUSH LOGS",
+            "ALTER TABLE d.t ADD c INT",
+        )
+        source.execute(
+            "SET SESSION gtid_domain_id = 5",
+            "INSERT INTO d.t VALUES (2, 'x', 1)",
+            "INSERT INTO d.t VALUES (3, 'x', 1)",
+        )
         both.go_on()
         both.agree("two logs")
         both.restart()
@@ -175,7 +230,11 @@ def test_its_life(using_gtid: str, purges: int, workers: int, server_factory: Se
         pair.run("START SLAVE")
         both.go_on()
         both.agree("started again")
-        source.execute("SET SESSION gtid_domain_id = 5", "INSERT INTO d.t VALUES (5, REPEAT('y', 5000), 1)", "UPDATE d.t SET c = 7")
+        source.execute(
+            "SET SESSION gtid_domain_id = 5",
+            "INSERT INTO d.t VALUES (5, REPEAT('y', 5000), 1)",
+            "UPDATE d.t SET c = 7",
+        )
         both.go_on()
         both.agree("a large transaction")
         pair.run("STOP SLAVE")
@@ -202,7 +261,12 @@ REFUSED = {
 def test_gtids_that_the_source_refuses(server_factory: ServerFactory) -> None:
     """Error 1236 of the receiver, with the server's words, or the same events."""
     with MariadbPair(server_factory, using_gtid="slave_pos") as pair:
-        pair.source.execute("CREATE DATABASE d", "CREATE TABLE d.t (a INT PRIMARY KEY)", "INSERT INTO d.t VALUES (1)", "FLUSH LOGS")
+        pair.source.execute(
+            "CREATE DATABASE d",
+            "CREATE TABLE d.t (a INT PRIMARY KEY)",
+            "INSERT INTO d.t VALUES (1)",
+            "FLUSH LOGS",
+        )
         pair.source.execute("INSERT INTO d.t VALUES (2)")
         pair.change_source()
         purged = False
@@ -216,7 +280,9 @@ def test_gtids_that_the_source_refuses(server_factory: ServerFactory) -> None:
             seen, words = real_answer(pair)
             source = BinlogFiles(pair.source_files(), server_id=1)
             try:
-                own = list(itertools.takewhile(bool, source.dump_domains(MariadbGtidSet(position_asked))))
+                own = list(
+                    itertools.takewhile(bool, source.dump_domains(MariadbGtidSet(position_asked)))
+                )
                 assert seen == 0, (case, words)
                 assert sum(data[4] == EventType.MARIADB_GTID for data in own) == relayed(pair), case
             except ReplicationError as error:
@@ -229,7 +295,10 @@ def real_answer(pair: MariadbPair) -> tuple[int, str]:
     file, _ = pair.source_end()
     for _attempt in range(600):
         status = pair.status()
-        if status["Last_IO_Errno"] or (status["Master_Log_File"], status["Read_Master_Log_Pos"]) == pair.source_end():
+        if (
+            status["Last_IO_Errno"]
+            or (status["Master_Log_File"], status["Read_Master_Log_Pos"]) == pair.source_end()
+        ):
             return int(status["Last_IO_Errno"]), str(status["Last_IO_Error"])
         time.sleep(0.05)
     raise TimeoutError(f"{file} is not received: {status}")
@@ -237,7 +306,11 @@ def real_answer(pair: MariadbPair) -> tuple[int, str]:
 
 def relayed(pair: MariadbPair) -> int:
     """How many groups the relay logs have."""
-    return sum(data[4] == EventType.MARIADB_GTID for content in pair.relay_logs().values() for data in events_of(content))
+    return sum(
+        data[4] == EventType.MARIADB_GTID
+        for content in pair.relay_logs().values()
+        for data in events_of(content)
+    )
 
 
 AGAIN = (
@@ -260,7 +333,11 @@ AGAIN = (
 def test_statements_that_are_executed_again(server_factory: ServerFactory) -> None:
     """slave_ddl_exec_mode=IDEMPOTENT lets some of them pass: which errors the others end with."""
     with MariadbPair(server_factory) as pair:
-        setup = ("CREATE DATABASE d", "CREATE TABLE d.t (a INT PRIMARY KEY)", "INSERT INTO d.t VALUES (1)")
+        setup = (
+            "CREATE DATABASE d",
+            "CREATE TABLE d.t (a INT PRIMARY KEY)",
+            "INSERT INTO d.t VALUES (1)",
+        )
         pair.source.execute(*setup)
         pair.change_source()
         pair.run("START SLAVE")

@@ -1,4 +1,5 @@
-"""START SLAVE of MariaDB by GTID deletes the relay logs: what a crash in the middle of that leaves, and what the next start makes of it."""
+"""START SLAVE of MariaDB by GTID deletes the relay logs: what a crash in the middle of that leaves,
+and what the next start makes of it."""
 
 from __future__ import annotations
 
@@ -62,9 +63,15 @@ DELETIONS: dict[Callable[[Path], None], dict[bool, int]] = {
 
 
 @pytest.mark.parametrize("recovery", [False, True])
-def test_a_crash_while_relay_logs_are_deleted(recovery: bool, server_factory: ServerFactory) -> None:
+def test_a_crash_while_relay_logs_are_deleted(
+    recovery: bool, server_factory: ServerFactory
+) -> None:
     with MariadbPair(server_factory, using_gtid="slave_pos", relay_log_recovery=recovery) as pair:
-        pair.source.execute("CREATE DATABASE d", "CREATE TABLE d.t (a INT PRIMARY KEY)", "INSERT INTO d.t VALUES (1)")
+        pair.source.execute(
+            "CREATE DATABASE d",
+            "CREATE TABLE d.t (a INT PRIMARY KEY)",
+            "INSERT INTO d.t VALUES (1)",
+        )
         pair.change_source()
         pair.run("START REPLICA")
         pair.settle()
@@ -104,7 +111,9 @@ def emulated(pair: MariadbPair, left: dict[str, bytes], *, recovery: bool) -> in
     for values in pair.replica.query(f"SELECT {', '.join(COLUMNS)} FROM mysql.{TABLE}"):
         row = dict(zip(COLUMNS, values, strict=True))
         storage.info.write(TABLE, {name: row[name] for name in KEY}, row)
-    configuration = ReplicaConfiguration(VERSION, using_gtid="slave_pos", relay_log_recovery=recovery)
+    configuration = ReplicaConfiguration(
+        VERSION, using_gtid="slave_pos", relay_log_recovery=recovery
+    )
     source = BinlogFiles(pair.source_files(), server_id=1)
     replica = Replica(SimulatedDisk(left), configuration, source, storage)
     try:

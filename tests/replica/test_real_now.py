@@ -1,4 +1,5 @@
-"""`binlag forecast --replica URL`: where real replicas are that are behind, and what they have left."""
+"""`binlag forecast --replica URL`: where real replicas are that are behind, and what they have
+left."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ WAITING = "SELECT trx_id FROM information_schema.INNODB_TRX WHERE trx_state = 'L
 
 
 def now(pair: Pair) -> dict[str, Any]:
-    """What the command says with the source's logs; with the replica's relay logs it says the same."""
+    """What the command says with the source's logs; with the replica's relay logs it says the
+    same."""
     found = []
     for logs in (pair.source.binlog_files(), sorted(pair.replica.data.glob("relay.0*"))):
         url = f"mysql://{pair.replica.user}@127.0.0.1:{pair.replica.port}"
@@ -61,7 +63,9 @@ def followed(pair: Pair, patch: pytest.MonkeyPatch, folder: Path) -> list[dict[s
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
-def test_follow(server_factory: ServerFactory, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_follow(
+    server_factory: ServerFactory, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     with Pair(server_factory, "9.7") as pair:
         behind(pair)
         first, second = followed(pair, monkeypatch, tmp_path)
@@ -125,8 +129,13 @@ def test_what_is_wrong_is_said(server_factory: ServerFactory) -> None:
         log, own = str(pair.source.binlog_files()[0]), str(pair.replica.binlog_files()[0])
         url = f"mysql://{pair.replica.user}@127.0.0.1:{pair.replica.port}"
         runner = CliRunner(env={"BINLAG_PASSWORD": pair.replica.password})
-        none = runner.invoke(cli, ["forecast", log, "--replica", url, "--json"], standalone_mode=False)
-        assert "is not a replica: SHOW REPLICA STATUS has no row; the forecast does not say where it is now" in none.stderr
+        none = runner.invoke(
+            cli, ["forecast", log, "--replica", url, "--json"], standalone_mode=False
+        )
+        assert (
+            "is not a replica: SHOW REPLICA STATUS has no row; the forecast does not say where "
+            "it is now"
+        ) in none.stderr
         assert json.loads(none.stdout)["now"] is None
         behind(pair)
         pair.source.execute("FLUSH BINARY LOGS", "INSERT INTO d.t VALUES (-99, 0)")
@@ -135,4 +144,7 @@ def test_what_is_wrong_is_said(server_factory: ServerFactory) -> None:
         for given in (log, own):
             other = runner.invoke(cli, ["forecast", given, "--replica", url], standalone_mode=False)
             assert other.exception is None, other.exception
-            assert "neither is among the logs given; the forecast does not say where it is now" in other.stderr
+            assert (
+                "neither is among the logs given; the forecast does not say where it is now"
+                in other.stderr
+            )

@@ -1,4 +1,5 @@
-"""Relay logs of ours are, event by event, those of a real replica that received the same log; and MySQL's own reader reads them."""
+"""Relay logs of ours are, event by event, those of a real replica that received the same log; and
+MySQL's own reader reads them."""
 
 from __future__ import annotations
 
@@ -24,25 +25,50 @@ SIZE = 4096
 
 
 def workload(pair: Pair) -> None:
-    """Small and large transactions over two logs, so that relay logs are left for size and for the source's rotation."""
+    """Small and large transactions over two logs, so that relay logs are left for size and for the
+    source's rotation."""
     source = pair.source
     source.execute("CREATE DATABASE d", "CREATE TABLE d.t (a INT PRIMARY KEY, b TEXT)")
-    source.execute(*(f"INSERT INTO d.t VALUES ({number}, REPEAT('x', {number * 60}))" for number in range(12)))
+    source.execute(
+        *(f"INSERT INTO d.t VALUES ({number}, REPEAT('x', {number * 60}))" for number in range(12))
+    )
     source.execute("FLUSH BINARY LOGS")
-    source.execute(*(f"INSERT INTO d.t VALUES ({number}, REPEAT('y', {number * 30}))" for number in range(20, 40)))
-    source.execute("UPDATE d.t SET b = CONCAT(b, 'z')", "DELETE FROM d.t WHERE a < 5", "INSERT INTO d.t VALUES (90, 'z')")
+    source.execute(
+        *(
+            f"INSERT INTO d.t VALUES ({number}, REPEAT('y', {number * 30}))"
+            for number in range(20, 40)
+        )
+    )
+    source.execute(
+        "UPDATE d.t SET b = CONCAT(b, 'z')",
+        "DELETE FROM d.t WHERE a < 5",
+        "INSERT INTO d.t VALUES (90, 'z')",
+    )
 
 
 def shown(relay_log: bytes) -> list[tuple[object, ...]]:
-    """Each event without what is the moment's: when our own events and the source's artificial ones were made."""
+    """Each event without what is the moment's: when our own events and the source's artificial ones
+    were made."""
     found: list[tuple[object, ...]] = []
     for data in events_of(relay_log):
-        flags, own = int.from_bytes(data[17:19], "little"), int.from_bytes(data[5:9], "little") in (0, 9)
+        flags, own = (
+            int.from_bytes(data[17:19], "little"),
+            int.from_bytes(data[5:9], "little") in (0, 9),
+        )
         moment = own or flags & EventFlag.ARTIFICIAL
         body = data[19:-4]
         if data[4] == EventType.FORMAT_DESCRIPTION and own:
             body = body[:52] + bytes([any(body[52:56])]) + body[56:]
-        found.append((EventType(data[4]).name, flags, len(data), int.from_bytes(data[13:17], "little"), None if moment else data, body))
+        found.append(
+            (
+                EventType(data[4]).name,
+                flags,
+                len(data),
+                int.from_bytes(data[13:17], "little"),
+                None if moment else data,
+                body,
+            )
+        )
     return found
 
 
@@ -58,7 +84,12 @@ def test_like_a_real_replica(version: str, gtids: bool, server_factory: ServerFa
         real, files = pair.relay_logs(), pair.source_files()
         server_version = str(pair.replica.query("SELECT @@version")[0][0])
     configuration = ReplicaConfiguration(
-        version, server_version=server_version, max_relay_log_size=SIZE, relay_log_purge=False, gtid_mode=gtids, auto_position=gtids
+        version,
+        server_version=server_version,
+        max_relay_log_size=SIZE,
+        relay_log_purge=False,
+        gtid_mode=gtids,
+        auto_position=gtids,
     )
     disk = SimulatedDisk()
     replica = Replica(disk, configuration, BinlogFiles(files, server_id=1), MemoryStorage(Tables()))
@@ -94,8 +125,16 @@ def test_mysqlbinlog_reads_them(capture: str, version: str, size: int, tmp_path:
     for name, content in rig.disk.contents().items():
         if name.rpartition(".")[2].isdigit():
             (tmp_path / name).write_bytes(content)
-            command = [*server.command("mysqlbinlog"), "--no-defaults", "--verify-binlog-checksum", "--base64-output=decode-rows", "-v"]
-            done = subprocess.run([*command, str(tmp_path / name)], capture_output=True, check=False)
+            command = [
+                *server.command("mysqlbinlog"),
+                "--no-defaults",
+                "--verify-binlog-checksum",
+                "--base64-output=decode-rows",
+                "-v",
+            ]
+            done = subprocess.run(
+                [*command, str(tmp_path / name)], capture_output=True, check=False
+            )
             assert (done.returncode, done.stderr) == (0, b""), name
             events += done.stdout.count(b"# at ")
     assert events >= len(rig.relay_events(tmp_path))

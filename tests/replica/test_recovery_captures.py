@@ -1,4 +1,5 @@
-"""Sixty real replicas were killed and restarted: from what the kill left, the emulated one comes to the same files, rows and errors."""
+"""Sixty real replicas were killed and restarted: from what the kill left, the emulated one comes to
+the same files, rows and errors."""
 
 from __future__ import annotations
 
@@ -29,7 +30,14 @@ from checkpoints.info_rows import from_row, key_columns
 from checkpoints.position import Position
 from checkpoints.simulated_disk import SimulatedDisk
 from tests.checkpoints.recovery_captures import SERVERS, TABLES, folder
-from tests.replica.recovery_scenarios import Scenario, Step, all_scenarios, empty_tables, events_of, source_of
+from tests.replica.recovery_scenarios import (
+    Scenario,
+    Step,
+    all_scenarios,
+    empty_tables,
+    events_of,
+    source_of,
+)
 
 SCENARIOS = all_scenarios()
 INFO_FILES = re.compile(r"(relay-log|master|worker-relay-log)\.info.*")
@@ -37,25 +45,35 @@ INFO_FILES = re.compile(r"(relay-log|master|worker-relay-log)\.info.*")
 
 def disk_after_kill(scenario: Scenario) -> SimulatedDisk:
     killed = scenario.killed
-    files = {name: content for name, content in killed.files.items() if INFO_FILES.fullmatch(name) or name in killed.sizes}
+    files = {
+        name: content
+        for name, content in killed.files.items()
+        if INFO_FILES.fullmatch(name) or name in killed.sizes
+    }
     return SimulatedDisk({**files, "relay.index": killed.index.encode()})
 
 
 def storage_after_kill(scenario: Scenario) -> MemoryStorage:
-    """The info rows and GTIDs of the kill; the tables get their rows by executing what was executed."""
+    """The info rows and GTIDs of the kill; the tables get their rows by executing what was
+    executed."""
     shown = scenario.before_kill
-    storage = MemoryStorage(empty_tables(), executed_gtids=GtidSet(shown.status.get("Executed_Gtid_Set", "")))
+    storage = MemoryStorage(
+        empty_tables(), executed_gtids=GtidSet(shown.status.get("Executed_Gtid_Set", ""))
+    )
     for table, rows in shown.rows.items():
         record = TABLES[table]
         for row in rows:
             key = {column: row[column] for column in key_columns(record, scenario.server)}
-            storage.info.write(table, key, _before_recovery(scenario, row) if record is RelayLogInfo else row)
+            storage.info.write(
+                table, key, _before_recovery(scenario, row) if record is RelayLogInfo else row
+            )
     return storage
 
 
 def _before_recovery(scenario: Scenario, row: dict[str, Any]) -> dict[str, Any]:
-    """One thread and relay_log_recovery=1: nobody saw the row before the recovery wrote the new relay log into it; its source position is
-    the same, and the relay position is where that position stands."""
+    """One thread and relay_log_recovery=1: nobody saw the row before the recovery wrote the new
+    relay log into it; its source position is the same, and the relay position is where that
+    position stands."""
     if scenario.parallel or not scenario.recovery:
         return row
     name, position = _place(scenario, (row["Master_log_name"], row["Master_log_pos"]))
@@ -67,7 +85,10 @@ def _place(scenario: Scenario, source: tuple[str, int]) -> tuple[str, int]:
         at = FIRST_EVENT
         for data in events_of(scenario.killed.files[name]):
             at += len(data)
-            if int.from_bytes(data[13:17], "little") == source[1] and int.from_bytes(data[5:9], "little") != 9:
+            if (
+                int.from_bytes(data[13:17], "little") == source[1]
+                and int.from_bytes(data[5:9], "little") != 9
+            ):
                 return f"./{name}", at
     raise AssertionError(source)
 
@@ -77,14 +98,18 @@ def restart(scenario: Scenario, source: BinlogFiles) -> Replica:
     started = int.from_bytes(new[4:8], "little")
     storage = storage_after_kill(scenario)
     execute_what_was_executed(scenario, storage)
-    return Replica(disk_after_kill(scenario), scenario.configuration(), source, storage, clock=lambda: started)
+    return Replica(
+        disk_after_kill(scenario), scenario.configuration(), source, storage, clock=lambda: started
+    )
 
 
 def infos(scenario: Scenario) -> tuple[RelayLogInfo, list[WorkerInfo]]:
     """The applier's record and those of the workers at the kill."""
     if scenario.tables:
         rows = scenario.before_kill.rows
-        workers = [from_row(WorkerInfo, row, scenario.server) for row in rows.get("slave_worker_info", [])]
+        workers = [
+            from_row(WorkerInfo, row, scenario.server) for row in rows.get("slave_worker_info", [])
+        ]
         row = _before_recovery(scenario, rows["slave_relay_log_info"][0])
         return from_row(RelayLogInfo, row, scenario.server), workers
     files = scenario.killed.files
@@ -112,8 +137,8 @@ def groups_in(scenario: Scenario) -> list[list[RelayEvent]]:
 
 
 def executed_at_kill(scenario: Scenario) -> list[bool]:
-    """Which of these groups were executed: all before the applier's position, and those in a worker's bitmap, which counts the groups after
-    the checkpoint that the worker knows."""
+    """Which of these groups were executed: all before the applier's position, and those in a
+    worker's bitmap, which counts the groups after the checkpoint that the worker knows."""
     info, workers = infos(scenario)
     groups = groups_in(scenario)
     executed = [group[-1].end <= info.relay_position for group in groups]
@@ -128,16 +153,22 @@ def executed_at_kill(scenario: Scenario) -> list[bool]:
 
 def execute_what_was_executed(scenario: Scenario, storage: MemoryStorage) -> None:
     """Brings the tables to the moment of the kill."""
-    executor = Executor(MemoryStorage(storage.tables), scenario.server, before_commit=lambda relay, end: None)
+    executor = Executor(
+        MemoryStorage(storage.tables), scenario.server, before_commit=lambda relay, end: None
+    )
     for group, executed in zip(groups_in(scenario), executed_at_kill(scenario), strict=True):
         for relay in group if executed else ():
             executor.feed(relay)
 
 
 def counts(scenario: Scenario, replica: Replica) -> dict[str, int]:
-    """Rows by table. What came with a log of the source that is no longer in the relay logs is five rows of each table t."""
+    """Rows by table. What came with a log of the source that is no longer in the relay logs is five
+    rows of each table t."""
     missing = 0 if "relay.000002" in scenario.killed.sizes else 5
-    return {table.definition.full_name: len(table) + (missing if table.definition.name == "t" else 0) for table in replica.tables}
+    return {
+        table.definition.full_name: len(table) + (missing if table.definition.name == "t" else 0)
+        for table in replica.tables
+    }
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
@@ -163,7 +194,9 @@ def test_restart(scenario: Scenario) -> None:
 
 def check_files(replica: Replica, expected: Step) -> None:
     contents = replica.disk.contents()  # type: ignore[attr-defined]
-    assert {name: len(content) for name, content in contents.items() if name.startswith("relay.0")} == expected.sizes
+    assert {
+        name: len(content) for name, content in contents.items() if name.startswith("relay.0")
+    } == expected.sizes
     assert contents["relay.index"].decode() == expected.index
     for name in expected.sizes:
         if name in expected.files:
@@ -185,31 +218,41 @@ def check_positions(replica: Replica, expected: Step) -> None:
         (status["Relay_Log_File"], int(status["Relay_Log_Pos"])),
         (status.get("Relay_Master_Log_File", ""), int(status["Exec_Master_Log_Pos"])),
     )
-    assert str(replica.status.retrieved_gtids) == status.get("Retrieved_Gtid_Set", "").replace(" ", "")
+    assert str(replica.status.retrieved_gtids) == status.get("Retrieved_Gtid_Set", "").replace(
+        " ", ""
+    )
 
 
 def check_rows(replica: Replica, expected: Step, *, but: str = "") -> None:
     for table, rows in expected.rows.items():
-        assert table == but or [dict(row) for row in replica.storage.info.rows(table)] == rows, table
+        assert table == but or [dict(row) for row in replica.storage.info.rows(table)] == rows, (
+            table
+        )
 
 
 def check_step(scenario: Scenario, replica: Replica, expected: Step) -> None:
-    """Positions, relay logs and records; which worker did what is a matter of time where any free one is taken (LOGICAL_CLOCK)."""
+    """Positions, relay logs and records; which worker did what is a matter of time where any free
+    one is taken (LOGICAL_CLOCK)."""
     check_positions(replica, expected)
     contents = replica.disk.contents()  # type: ignore[attr-defined]
-    assert {name: len(content) for name, content in contents.items() if name.startswith("relay.0")} == expected.sizes
+    assert {
+        name: len(content) for name, content in contents.items() if name.startswith("relay.0")
+    } == expected.sizes
     assert contents["relay.index"].decode() == expected.index
     if scenario.tables:
         check_rows(replica, expected, but="slave_worker_info" if "mts4lc" in scenario.name else "")
         return
     for name, content in expected.files.items():
-        if INFO_FILES.fullmatch(name) and not ("mts4lc" in scenario.name and name.startswith("worker")):
+        if INFO_FILES.fullmatch(name) and not (
+            "mts4lc" in scenario.name and name.startswith("worker")
+        ):
             assert contents[name] == content, name
 
 
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
 def test_catch_up(scenario: Scenario) -> None:
-    """START SLAVE until everything of the source is there, or an error ends it; then a clean shutdown and another start."""
+    """START SLAVE until everything of the source is there, or an error ends it; then a clean
+    shutdown and another start."""
     expected = scenario.caught_up
     replica = restart(scenario, source_of(scenario, expected))
     error = 0
@@ -249,7 +292,11 @@ def stand_in(version: str, size: int) -> bytes:
     writer.open()
     content = disk.contents()["relay.000001"]
     filler = size - len(content) - 23
-    return content if filler < 0 else content + make_event(EventType.ROWS_QUERY, bytes(filler), timestamp=1, server_id=1)
+    return (
+        content
+        if filler < 0
+        else content + make_event(EventType.ROWS_QUERY, bytes(filler), timestamp=1, server_id=1)
+    )
 
 
 def test_restart_after_kills_under_load() -> None:
@@ -257,8 +304,16 @@ def test_restart_after_kills_under_load() -> None:
     seen_kills = kills()
     assert len(seen_kills) == 72
     for version, seen in seen_kills:
-        files = {name: text.encode("latin-1") for name, text in seen["after_kill"].items() if text is not None}
-        logs = {name: stand_in(version, size) for name, size in seen["relay_files"].items() if name != "relay.index"}
+        files = {
+            name: text.encode("latin-1")
+            for name, text in seen["after_kill"].items()
+            if text is not None
+        }
+        logs = {
+            name: stand_in(version, size)
+            for name, size in seen["relay_files"].items()
+            if name != "relay.index"
+        }
         gtids = seen["combo"] == "GTID1"
         configuration = ReplicaConfiguration(
             version,
@@ -270,12 +325,21 @@ def test_restart_after_kills_under_load() -> None:
             workers=0,
         )
         source = BinlogFiles({})
-        replica = Replica(SimulatedDisk({**files, **logs}), configuration, source, MemoryStorage(empty_tables()), clock=int)
+        replica = Replica(
+            SimulatedDisk({**files, **logs}),
+            configuration,
+            source,
+            MemoryStorage(empty_tables()),
+            clock=int,
+        )
         replica.start()
         memory, shown = replica.status.memory, seen["restart"]
         assert memory.applied is not None
         assert memory.received is not None
-        assert (memory.received.source_log_name, memory.received.source_log_pos) == (shown["Master_Log_File"], shown["Read_Master_Log_Pos"])
+        assert (memory.received.source_log_name, memory.received.source_log_pos) == (
+            shown["Master_Log_File"],
+            shown["Read_Master_Log_Pos"],
+        )
         assert memory.applied.relay_log_name == f"./{shown['Relay_Log_File']}"
         assert memory.applied.relay_log_pos == shown["Relay_Log_Pos"]
         assert memory.applied.source_log_name == shown["Relay_Master_Log_File"]

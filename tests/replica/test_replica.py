@@ -1,4 +1,5 @@
-"""A replica catches up: its tables are the source's, its positions the source's end, whatever its options."""
+"""A replica catches up: its tables are the source's, its positions the source's end, whatever its
+options."""
 
 from __future__ import annotations
 
@@ -16,18 +17,22 @@ from tests.replica.replicas import Rig, contents, replayed
 CASES: list[tuple[str, str, dict[str, Any]]] = [
     ("my_oltp_compressed_rotated", "9.7", {"workers": 1}),
     ("my_oltp_compressed_rotated", "8.0", {"workers": 4, "gtid_mode": True, "auto_position": True}),
-    ("my_tagged_gtid", "9.7", {"workers": 3, "preserve_commit_order": False, "gtid_mode": True, "auto_position": True}),
+    ("my_tagged_gtid", "9.7",
+     {"workers": 3, "preserve_commit_order": False, "gtid_mode": True, "auto_position": True}),
     ("my57_xa", "5.7", {}),
-    ("my57_xa", "5.7", {"workers": 3, "parallel_type": "DATABASE", "relay_log_info_repository": "TABLE"}),
+    ("my57_xa", "5.7",
+     {"workers": 3, "parallel_type": "DATABASE", "relay_log_info_repository": "TABLE"}),
     ("my_ddl", "8.0", {"workers": 0, "relay_log_info_repository": "FILE"}),
     ("my_statement_mixed", "8.0", {"workers": 3, "preserve_commit_order": False}),
     ("my56_anonymous_nochecksum", "5.6", {"workers": 3, "relay_log_info_repository": "TABLE"}),
     ("my56_anonymous_nochecksum", "5.6", {"max_relay_log_size": 4096}),
     ("my57_xa", "5.7", {"max_relay_log_size": 4096, "relay_log_purge": False}),
-]
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("capture", "version", "options"), CASES, ids=lambda value: str(value).replace(" ", ""))
+@pytest.mark.parametrize(
+    ("capture", "version", "options"), CASES, ids=lambda value: str(value).replace(" ", "")
+)
 def test_catches_up(capture: str, version: str, options: dict[str, Any], tmp_path: Path) -> None:
     rig = Rig.of(capture)
     replica = rig.replica(version, Shuffled(7), **options)
@@ -39,7 +44,11 @@ def test_catches_up(capture: str, version: str, options: dict[str, Any], tmp_pat
     assert status.memory.applied is not None
     assert status.memory.received is not None
     assert status.persisted.applied == status.memory.applied
-    assert status.memory.applied.source_position == status.memory.received.source_position == status.persisted.received.source_position  # type: ignore[union-attr]
+    assert (
+        status.memory.applied.source_position
+        == status.memory.received.source_position
+        == status.persisted.received.source_position
+    )  # type: ignore[union-attr]
     again = rig.replica(version, Shuffled(7), **options)
     assert again.apply() == 0
     assert contents(again.tables) == replayed(capture, version)
@@ -64,7 +73,10 @@ def test_in_small_steps_it_is_the_same() -> None:
 def test_a_log_that_the_source_no_longer_has() -> None:
     rig = Rig.of("my57_xa")
     replica = rig.replica("5.7", start_at=Position("binlog.000009", 4))
-    with pytest.raises(ReplicationError, match=r"error 1236: .*Could not find first log file.*binlog\.000001 to binlog\.000003"):
+    with pytest.raises(
+        ReplicationError,
+        match=r"error 1236: .*Could not find first log file.*binlog\.000001 to binlog\.000003",
+    ):
         replica.receive()
     assert isinstance(replica.status.receiver_error, ReplicationError)
 
@@ -92,6 +104,8 @@ def test_gtids_that_the_source_has_purged() -> None:
         ("8.0", {"sync_relay_log": -1}, "sync_relay_log=-1"),
     ],
 )
-def test_refused_before_anything_is_read(version: str, options: dict[str, Any], message: str) -> None:
+def test_refused_before_anything_is_read(
+    version: str, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(UsageError, match=message):
         ReplicaConfiguration(version, **options)

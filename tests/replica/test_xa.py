@@ -1,4 +1,5 @@
-"""XA transactions of a replica: what is prepared outlives a restart, one phase is one transaction, an unknown one is error 1397."""
+"""XA transactions of a replica: what is prepared outlives a restart, one phase is one transaction,
+an unknown one is error 1397."""
 
 from __future__ import annotations
 
@@ -19,12 +20,17 @@ from tests.replica.recovery_scenarios import events_of
 from tests.replica.replicas import Rig, contents, replayed, source_of, tables_of
 
 WITH_XA = "ma_xa_domains"
-CAPTURES = [("my57_xa", "5.7", {}), ("my57_xa", "5.7", {"workers": 3, "parallel_type": "DATABASE"}), ("my_xa", "9.7", {})]
+CAPTURES = [
+    ("my57_xa", "5.7", {}),
+    ("my57_xa", "5.7", {"workers": 3, "parallel_type": "DATABASE"}),
+    ("my_xa", "9.7", {}),
+]
 GTIDS: dict[str, Any] = {"gtid_mode": True, "auto_position": True}
 
 
 def with_prepared(version: str = "5.7") -> tuple[Rig, Replica, int]:
-    """A replica that stands right behind the first XA PREPARE, which the XA COMMIT follows later; and how many groups that took."""
+    """A replica that stands right behind the first XA PREPARE, which the XA COMMIT follows later;
+    and how many groups that took."""
     rig = Rig.of("my57_xa")
     replica = rig.replica(version, **GTIDS)
     replica.receive()
@@ -35,7 +41,9 @@ def with_prepared(version: str = "5.7") -> tuple[Rig, Replica, int]:
 
 
 @pytest.mark.parametrize(("capture", "version", "options"), CAPTURES)
-def test_a_kill_behind_any_group_changes_nothing(capture: str, version: str, options: dict[str, Any]) -> None:
+def test_a_kill_behind_any_group_changes_nothing(
+    capture: str, version: str, options: dict[str, Any]
+) -> None:
     rig = Rig.of(capture)
     options = GTIDS | {"relay_log_recovery": True} | options
     were_prepared = 0
@@ -66,7 +74,8 @@ def test_rollback_of_what_was_prepared_before_a_restart() -> None:
 
 
 def test_what_a_crash_lost_cannot_end() -> None:
-    """5.7.29 writes XA PREPARE into its binary log first: the GTID stays, the transaction goes (seen of kill -9)."""
+    """5.7.29 writes XA PREPARE into its binary log first: the GTID stays, the transaction goes
+    (seen of kill -9)."""
     rig, _, _ = with_prepared()
     rig.storage.prepared.clear()
     again = rig.replica("5.7", **GTIDS)
@@ -78,7 +87,8 @@ def test_what_a_crash_lost_cannot_end() -> None:
 
 
 def test_a_prepare_that_is_passed_over_prepares_nothing() -> None:
-    """By position the source sends it again, and its GTID was executed: the XA COMMIT behind it has nothing to end (a killed 5.7.29)."""
+    """By position the source sends it again, and its GTID was executed: the XA COMMIT behind it has
+    nothing to end (a killed 5.7.29)."""
     rig, _, _ = with_prepared()
     rig.storage.prepared.clear()
     again = Rig(rig.source, rig.storage).replica("5.7", gtid_mode=True)
@@ -90,7 +100,8 @@ def test_a_prepare_that_is_passed_over_prepares_nothing() -> None:
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_part_of_a_transaction_that_the_source_sends_again(workers: int) -> None:
-    """One thread takes it back; a worker is given a ROLLBACK, which is 1399 inside of XA (5.7.29)."""
+    """One thread takes it back; a worker is given a ROLLBACK, which is 1399 inside of XA
+    (5.7.29)."""
     rig = Rig.of("my57_xa")
     options = GTIDS | {"workers": workers, "preserve_commit_order": False}
     replica = rig.replica("5.7", **options)
@@ -110,7 +121,8 @@ def test_a_part_of_a_transaction_that_the_source_sends_again(workers: int) -> No
 
 
 def test_a_prepare_that_the_source_sends_again() -> None:
-    """The receiver's record is one event behind its relay log: what comes first is an XA PREPARE without its XA START (5.7.29)."""
+    """The receiver's record is one event behind its relay log: what comes first is an XA PREPARE
+    without its XA START (5.7.29)."""
     rig = Rig.of("my57_xa")
     rig.receive_and_forget(rig.replica("5.7"), EventType.XA_PREPARE)
     again = rig.replica("5.7")
@@ -121,7 +133,8 @@ def test_a_prepare_that_the_source_sends_again() -> None:
 
 
 def test_a_relay_log_that_holds_nothing_but_a_prepare() -> None:
-    """Begun by FLUSH RELAY LOGS: an XA PREPARE is no end of a group there, the file goes (process_xa_prepare_event, 9.7.4)."""
+    """Begun by FLUSH RELAY LOGS: an XA PREPARE is no end of a group there, the file goes
+    (process_xa_prepare_event, 9.7.4)."""
     first = Rig.of("my_xa")
     kinds: list[int] = []
     replica = first.replica("9.7")
@@ -163,7 +176,8 @@ def test_what_is_prepared_is_not_begun_again() -> None:
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_mariadb_prepares_before_it_records_the_gtid(workers: int) -> None:
-    """A kill in between: the transaction is prepared and begun again, which is 1440 (seen of 10.11.18)."""
+    """A kill in between: the transaction is prepared and begun again, which is 1440 (seen of
+    10.11.18)."""
     rig = Rig.of(WITH_XA)
     options: dict[str, Any] = {"using_gtid": "Slave_Pos", "workers": workers}
     replica = rig.replica("mariadb", **options)
@@ -202,13 +216,16 @@ def test_a_storage_that_recovers_knows_what_is_prepared() -> None:
 
 
 def test_the_low_water_mark_behind_an_error_of_a_worker() -> None:
-    """It stays at the last checkpoint, and when that was is a matter of time: `Eager` makes one behind each group (a killed 5.7.29)."""
+    """It stays at the last checkpoint, and when that was is a matter of time: `Eager` makes one
+    behind each group (a killed 5.7.29)."""
     rig, replica, groups = with_prepared()
     while groups < 8 or not rig.storage.prepared:
         groups += replica.apply(1)
     ends = []
     for order in (InOrder(), Eager()):
-        fresh = Rig(rig.source, MemoryStorage(tables_of("my57_xa"), prepared=dict(rig.storage.prepared)))
+        fresh = Rig(
+            rig.source, MemoryStorage(tables_of("my57_xa"), prepared=dict(rig.storage.prepared))
+        )
         replica = fresh.replica("5.7", order, workers=2, parallel_type="DATABASE")
         replica.receive()
         with pytest.raises(ReplicationError) as caught:

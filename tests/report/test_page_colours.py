@@ -39,7 +39,10 @@ def contrast(one: str, other: str) -> float:
 
     def luminance(colour: str) -> float:
         shares = (channel / 255 for channel in channels(colour))
-        red, green, blue = (share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares)
+        red, green, blue = (
+            share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4
+            for share in shares
+        )
         return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
     low, high = sorted((luminance(one), luminance(other)))
@@ -54,12 +57,18 @@ def test_contrast() -> None:
 @BOTH
 def test_text_can_be_read(colours: Mapping[str, str]) -> None:
     pairs = [("text", ground) for ground in GROUNDS] + [("quiet", "paper"), ("alarm", "paper")]
-    assert {pair: ratio for pair in pairs if (ratio := contrast(colours[pair[0]], colours[pair[1]])) < 4.5} == {}
+    assert {
+        pair: ratio
+        for pair in pairs
+        if (ratio := contrast(colours[pair[0]], colours[pair[1]])) < 4.5
+    } == {}
 
 
 @BOTH
 def test_lines_of_a_chart_can_be_seen(colours: Mapping[str, str]) -> None:
-    assert {name: ratio for name in LINES if (ratio := contrast(colours[name], colours["paper"])) < 3} == {}
+    assert {
+        name: ratio for name in LINES if (ratio := contrast(colours[name], colours["paper"])) < 3
+    } == {}
 
 
 def test_both_have_every_name() -> None:

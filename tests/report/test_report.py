@@ -1,4 +1,5 @@
-"""The report is one file that needs nothing else; charts are drawn in a real browser, on a desk and on a phone."""
+"""The report is one file that needs nothing else; charts are drawn in a real browser, on a desk and
+on a phone."""
 
 from __future__ import annotations
 
@@ -35,7 +36,14 @@ DESK, PHONE = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
 def summary() -> dict[str, Any]:
     facts = facts_of_file(STORY / "schema.sql")
     rows = ["shop.audit_log=1000000", "*=500000"]
-    return run(ForecastPlan([str(STORY / "binlog.000001")], facts=facts, row_counts=rows, what_ifs=["primary-key", "workers=4"])).summary()
+    return run(
+        ForecastPlan(
+            [str(STORY / "binlog.000001")],
+            facts=facts,
+            row_counts=rows,
+            what_ifs=["primary-key", "workers=4"],
+        )
+    ).summary()
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +61,11 @@ class Outside(HTMLParser):
         self.found: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found += [str(value) for name, value in attrs if name in ("src", "href", "srcset", "data") and value != "data:,"]
+        self.found += [
+            str(value)
+            for name, value in attrs
+            if name in ("src", "href", "srcset", "data") and value != "data:,"
+        ]
 
 
 def test_it_needs_no_other_file(report: Path) -> None:
@@ -69,14 +81,21 @@ def test_names_of_tables_cannot_break_the_page(tmp_path: Path) -> None:
     name = b"</script><b>x"
     text = "CREATE DATABASE d; USE d; CREATE TABLE `</script><b>x` (a INT);"
     log = file(tmp_path, transaction(1, name, UPDATE, 1))
-    plan = ForecastPlan([log], facts=facts_of_file(schema(tmp_path, text)), row_counts=["*=5"], calibration=calibration())
+    plan = ForecastPlan(
+        [log],
+        facts=facts_of_file(schema(tmp_path, text)),
+        row_counts=["*=5"],
+        calibration=calibration(),
+    )
     made = page(run(plan).summary())
     assert made.count("</script>") == 1
     assert "<b>x" not in re.sub(r"<script.*</script>", "", made, flags=re.DOTALL)
 
 
 def test_a_forecast_of_nothing_makes_a_page(tmp_path: Path) -> None:
-    plan = ForecastPlan([file(tmp_path)], facts=facts_of_file(schema(tmp_path)), calibration=calibration())
+    plan = ForecastPlan(
+        [file(tmp_path)], facts=facts_of_file(schema(tmp_path)), calibration=calibration()
+    )
     assert "no complete transaction" in page(run(plan).summary())
 
 
@@ -92,14 +111,28 @@ def test_charts_say_what_they_show(summary: dict[str, Any]) -> None:
 
 def test_images_need_no_browser(summary: dict[str, Any], tmp_path: Path) -> None:
     written = images(summary, tmp_path)
-    assert sorted(path.name for path in written) == ["heat.png", "heat.svg", "lag.png", "lag.svg", "tables.png", "tables.svg"]
+    assert sorted(path.name for path in written) == [
+        "heat.png",
+        "heat.svg",
+        "lag.png",
+        "lag.svg",
+        "tables.png",
+        "tables.svg",
+    ]
     assert (tmp_path / "lag.svg").read_text().startswith("<svg")
     assert (tmp_path / "lag.png").read_bytes()[:4] == b"\x89PNG"
 
 
 def test_times_of_day_have_24_hours(summary: dict[str, Any], tmp_path: Path) -> None:
     start = summary["curve"]["points"][0][0]
-    images({**summary, "curve": {"points": [(start + hour * 3600, hour) for hour in range(9)]}, "curves": {}}, tmp_path)
+    images(
+        {
+            **summary,
+            "curve": {"points": [(start + hour * 3600, hour) for hour in range(9)]},
+            "curves": {},
+        },
+        tmp_path,
+    )
     times = re.findall(r">(\d\d:\d\d|\d\d [AP]M)<", (tmp_path / "lag.svg").read_text())
     assert len(times) > 3
     assert [time for time in times if time.endswith("M")] == []
@@ -108,10 +141,16 @@ def test_times_of_day_have_24_hours(summary: dict[str, Any], tmp_path: Path) -> 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     if CHROMIUM is None:
-        pytest.skip("no browser: apt-get install chromium fonts-dejavu-core, or BINLAG_CHROMIUM=path")
-    playwright = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install playwright")
+        pytest.skip(
+            "no browser: apt-get install chromium fonts-dejavu-core, or BINLAG_CHROMIUM=path"
+        )
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="no playwright: pip install playwright"
+    )
     with playwright.sync_playwright() as started:
-        opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"], timeout=BROWSER_MILLISECONDS)
+        opened = started.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox"], timeout=BROWSER_MILLISECONDS
+        )
         yield opened
         opened.close()
 
@@ -122,7 +161,10 @@ def test_a_browser_draws_it(browser: Any, report: Path, size: dict[str, int]) ->
     context.set_default_timeout(BROWSER_MILLISECONDS)
     told: list[str] = []
     opened = context.new_page()
-    opened.on("console", lambda message: told.append(message.text) if message.type in ("error", "warning") else None)
+    opened.on(
+        "console",
+        lambda message: told.append(message.text) if message.type in ("error", "warning") else None,
+    )
     opened.on("pageerror", lambda error: told.append(str(error)))
     asked: list[str] = []
     opened.on("request", lambda request: asked.append(request.url))
@@ -136,7 +178,9 @@ def test_a_browser_draws_it(browser: Any, report: Path, size: dict[str, int]) ->
         assert box["width"] <= size["width"] and box["height"] > 60
         assert opened.locator(f"#{name} svg {marks}").count() > 3
     assert opened.evaluate("document.documentElement.scrollWidth") <= size["width"]
-    assert opened.evaluate("parseFloat(getComputedStyle(document.querySelector('p')).fontSize)") >= 12
+    assert (
+        opened.evaluate("parseFloat(getComputedStyle(document.querySelector('p')).fontSize)") >= 12
+    )
     if folder := os.environ.get("BINLAG_SCREENSHOTS"):
         opened.screenshot(path=f"{folder}/report-{size['width']}.png", full_page=True)
     context.close()
@@ -144,24 +188,38 @@ def test_a_browser_draws_it(browser: Any, report: Path, size: dict[str, int]) ->
 
 def test_no_column_is_out_of_sight_on_a_phone(browser: Any, report: Path, tmp_path: Path) -> None:
     """A box that scrolls sideways hides its columns; a heat map has to have one, a list has not."""
-    write_fleet_report(fleet(STORY.parent.parent.parent / "examples" / "fleet.yaml"), tmp_path / "fleet.html", 60)
+    write_fleet_report(
+        fleet(STORY.parent.parent.parent / "examples" / "fleet.yaml"), tmp_path / "fleet.html", 60
+    )
     context = browser.new_context(viewport=PHONE, offline=True)
     opened = context.new_page()
     for path in (report, tmp_path / "fleet.html"):
         opened.goto(path.as_uri())
         opened.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
-        boxes = opened.evaluate("[...document.querySelectorAll('.wide:not(.heat)')].map(one => [one.scrollWidth, one.clientWidth])")
+        boxes = opened.evaluate(
+            "[...document.querySelectorAll('.wide:not(.heat)')].map(one => [one.scrollWidth, "
+            "one.clientWidth])"
+        )
         assert len(boxes) > 2
         assert [(needed, given) for needed, given in boxes if needed > given] == []
-        beyond = "[...document.querySelectorAll('.rows td')].filter(one => one.getBoundingClientRect().right > innerWidth).length"
+        beyond = (
+            "[...document.querySelectorAll('.rows td')].filter(one => "
+            "one.getBoundingClientRect().right > innerWidth).length"
+        )
         assert opened.evaluate(beyond) == 0
         assert opened.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-        heads = opened.evaluate("[...document.querySelectorAll('.rows td')].map(one => getComputedStyle(one, '::before').content)")
+        heads = opened.evaluate(
+            "[...document.querySelectorAll('.rows td')].map(one => getComputedStyle(one, "
+            "'::before').content)"
+        )
         assert "none" not in heads and '"peak lag"' in heads
     context.close()
 
 
-@pytest.mark.parametrize(("scheme", "medium", "is_dark"), [("light", "screen", False), ("dark", "screen", True), ("dark", "print", False)])
+@pytest.mark.parametrize(
+    ("scheme", "medium", "is_dark"),
+    [("light", "screen", False), ("dark", "screen", True), ("dark", "print", False)],
+)
 def test_it_is_dark_where_the_reader_wants_it_and_light_on_paper(
     browser: Any, report: Path, scheme: str, medium: str, is_dark: bool
 ) -> None:
@@ -175,7 +233,9 @@ def test_it_is_dark_where_the_reader_wants_it_and_light_on_paper(
     colours = DARK if is_dark else LIGHT
 
     def used(selector: str, what: str) -> str:
-        return str(opened.evaluate(f"getComputedStyle(document.querySelector({selector!r})).{what}"))
+        return str(
+            opened.evaluate(f"getComputedStyle(document.querySelector({selector!r})).{what}")
+        )
 
     assert used("body", "backgroundColor") == rgb(colours["paper"])
     assert used("body", "color") == rgb(colours["text"])
@@ -186,7 +246,9 @@ def test_it_is_dark_where_the_reader_wants_it_and_light_on_paper(
     context.close()
 
 
-def test_closed_sections_of_a_fleet_are_open_on_paper(browser: Any, summary: dict[str, Any]) -> None:
+def test_closed_sections_of_a_fleet_are_open_on_paper(
+    browser: Any, summary: dict[str, Any]
+) -> None:
     sources = [Outcome(name, "", summary=summary) for name in ("one", "two")]
     opened = browser.new_page()
     opened.set_content(fleet_page(FleetResult(sources)))
@@ -204,8 +266,10 @@ def test_no_label_of_a_picture_is_cut(browser: Any, picture: Path) -> None:
     opened = browser.new_page(viewport={"width": 1600, "height": 900})
     opened.set_content(picture.read_text())
     cut = """() => { const box = document.querySelector("svg").getBoundingClientRect();
-        return [...document.querySelectorAll("text")].filter((one) => { const own = one.getBoundingClientRect();
-            return own.left < box.left || own.right > box.right || own.top < box.top || own.bottom > box.bottom;
+        return [...document.querySelectorAll("text")].filter((one) => {
+            const own = one.getBoundingClientRect();
+            return own.left < box.left || own.right > box.right
+                || own.top < box.top || own.bottom > box.bottom;
         }).map((one) => one.textContent); }"""
     assert opened.evaluate(cut) == []
     opened.close()

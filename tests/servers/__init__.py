@@ -1,4 +1,5 @@
-"""Tests on real servers, and the fixtures that start them; `servers` is the library of docker/servers."""
+"""Tests on real servers, and the fixtures that start them; `servers` is the library of
+docker/servers."""
 
 import sys
 from pathlib import Path

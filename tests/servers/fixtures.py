@@ -1,9 +1,10 @@
 """pytest plugin: real servers for tests, local ones and containers.
 
-`server_factory(name, options=…, gtids=…)` starts a server of the test's own; `server_factory.shared(name)` is one for all tests of the
-session. `any_server` runs a test once per server of the table, `any_container` once per image. A server that is not there skips the
-test with the reason; the report's end counts these. With BINLAG_REQUIRE_SERVERS=1 the test fails instead, except for the official
-images of versions that nothing but an image registry has.
+`server_factory(name, options=…, gtids=…)` starts a server of the test's own;
+`server_factory.shared(name)` is one for all tests of the session. `any_server` runs a test once per
+server of the table, `any_container` once per image. A server that is not there skips the test with
+the reason; the report's end counts these. With BINLAG_REQUIRE_SERVERS=1 the test fails instead,
+except for the official images of versions that nothing but an image registry has.
 """
 
 from __future__ import annotations
@@ -52,7 +53,14 @@ class ServerFactory:
         self._started: list[Database] = []
         self._shared: dict[str, Server] = {}
 
-    def __call__(self, name: str, *, options: Options | None = None, gtids: bool = False, folder: Path | None = None) -> Server:
+    def __call__(
+        self,
+        name: str,
+        *,
+        options: Options | None = None,
+        gtids: bool = False,
+        folder: Path | None = None,
+    ) -> Server:
         """A server that was not there before, started."""
         if not installed(name).there:
             lacking(f"{name} is not in {cache_folder()}; {how_to_bring(installed(name))} brings it")
@@ -61,7 +69,9 @@ class ServerFactory:
         server.start()
         return server
 
-    def container(self, name: str, *, options: Options | None = None, gtids: bool = False) -> ContainerServer:
+    def container(
+        self, name: str, *, options: Options | None = None, gtids: bool = False
+    ) -> ContainerServer:
         """The same in a container."""
         with there_or_lacking(may_be_required=name in NAMES):
             image = image_of(name)
@@ -71,7 +81,8 @@ class ServerFactory:
         return server
 
     def shared(self, name: str) -> Server:
-        """One running server of that name for the whole session: a test may only touch databases of its own and kill nothing."""
+        """One running server of that name for the whole session: a test may only touch databases of
+        its own and kill nothing."""
         if name not in self._shared:
             self._shared[name] = self(name)
         return self._shared[name]
@@ -92,14 +103,17 @@ def server_factory() -> Iterator[ServerFactory]:
 
 @pytest.fixture(scope="session", params=NAMES)
 def any_server(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Iterator[Server]:
-    """A server of each version in turn, one for all tests that use it; parametrise it indirectly to choose versions."""
+    """A server of each version in turn, one for all tests that use it; parametrise it indirectly to
+    choose versions."""
     server = server_factory(request.param)
     yield server
     server.close()
 
 
 @pytest.fixture(scope="session", params=IMAGES)
-def any_container(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Iterator[ContainerServer]:
+def any_container(
+    request: pytest.FixtureRequest, server_factory: ServerFactory
+) -> Iterator[ContainerServer]:
     """The same in containers."""
     server = server_factory.container(request.param)
     yield server
@@ -109,12 +123,17 @@ def any_container(request: pytest.FixtureRequest, server_factory: ServerFactory)
 def describe() -> list[str]:
     """A line for the local servers and one for the Docker engine."""
     there = [
-        f"{s.recipe.product} {s.version} ({'npm package' if s.recipe.npm else 'Debian ' + s.recipe.debian.suite})"
+        (
+            f"{s.recipe.product} {s.version} "
+            f"({'npm package' if s.recipe.npm else 'Debian ' + s.recipe.debian.suite})"
+        )
         for s in all_installed()
         if s.there
     ]
     missing = [s.recipe.name for s in all_installed() if not s.there]
-    local = f"servers: {', '.join(there) or 'none'}, run from {cache_folder()}" + (f"; not there: {', '.join(missing)}" if missing else "")
+    local = f"servers: {', '.join(there) or 'none'}, run from {cache_folder()}" + (
+        f"; not there: {', '.join(missing)}" if missing else ""
+    )
     return [local, f"containers: {_describe_containers()}"]
 
 
@@ -138,8 +157,11 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     return describe()
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Counts the tests that had no server; and names the servers where a quiet run shows no header."""
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Counts the tests that had no server; and names the servers where a quiet run shows no
+    header."""
     reasons: Counter[str] = Counter()
     for report in terminalreporter.stats.get("skipped", []):
         if isinstance(report.longrepr, tuple) and _LACKING in report.longrepr[2]:

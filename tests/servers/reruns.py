@@ -1,6 +1,8 @@
-"""pytest plugin for CI (BINLAG_RERUN=1): a test of real processes that fails is run once more, with everything that it uses made anew.
+"""pytest plugin for CI (BINLAG_RERUN=1): a test of real processes that fails is run once more, with
+everything that it uses made anew.
 
-A test that passes then is listed as flaky, to be mended next. More than three of them fail the run: that is no coincidence any more.
+A test that passes then is listed as flaky, to be mended next. More than three of them fail the run:
+that is no coincidence any more.
 """
 
 from __future__ import annotations
@@ -26,14 +28,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def uses_processes(item: pytest.Item) -> bool:
-    """Whether its module imports what processes are run with, or it has a fixture that starts servers."""
+    """Whether its module imports what processes are run with, or it has a fixture that starts
+    servers."""
     names = vars(item.module) if isinstance(item, pytest.Function) else {}
     return not PROCESSES.isdisjoint(names) or "server_factory" in getattr(item, "fixturenames", ())
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """The second run gets servers of its own, since the first left its rows in those of the module."""
+    """The second run gets servers of its own, since the first left its rows in those of the
+    module."""
     if getattr(item, "execution_count", 1) > 1:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -50,13 +54,17 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
     """Lists the flaky tests."""
     found = _flaky(config)
     for name in found:
         terminalreporter.write_line(f"flaky, to be mended: {name}")
     if len(found) > MOST_FLAKY:
-        terminalreporter.write_line(f"{len(found)} tests are flaky, more than {MOST_FLAKY}: this run fails", red=True)
+        terminalreporter.write_line(
+            f"{len(found)} tests are flaky, more than {MOST_FLAKY}: this run fails", red=True
+        )
 
 
 def _flaky(config: pytest.Config) -> list[str]:

@@ -1,4 +1,5 @@
-"""Bringing servers and what becomes of tests that have none: without a network and without a server."""
+"""Bringing servers and what becomes of tests that have none: without a network and without a
+server."""
 
 from __future__ import annotations
 
@@ -27,7 +28,11 @@ ROOT = Path(__file__).resolve().parents[2]
 def _brought(folder: Path, name: str) -> Installed:
     server = installed(name, folder)
     server.folder.mkdir(parents=True)
-    record = {"fingerprint": server.recipe.fingerprint, "version": "5.7.29", "disk_bytes": 51_000_000}
+    record = {
+        "fingerprint": server.recipe.fingerprint,
+        "version": "5.7.29",
+        "disk_bytes": 51_000_000,
+    }
     server.stamp.write_text(json.dumps(record))
     return installed(name, folder)
 
@@ -56,13 +61,18 @@ def test_what_is_there_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert capsys.readouterr().out == "5.7      there already: MySQL 5.7.29, 51 MB on disk\n"
 
 
-def test_suites_that_are_there_are_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_suites_that_are_there_are_left_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for suite in SUITES:
         stamp = replace(suite, into=tmp_path).stamp
         stamp.parent.mkdir(parents=True)
         stamp.write_text('["a.deb", "b.deb"]')
     assert bring.main(["peers", "--into", str(tmp_path)]) == 0
-    assert sorted(capsys.readouterr().out.splitlines()) == ["peers    mariadb: a.deb, b.deb", "peers    mysql: a.deb, b.deb"]
+    assert sorted(capsys.readouterr().out.splitlines()) == [
+        "peers    mariadb: a.deb, b.deb",
+        "peers    mysql: a.deb, b.deb",
+    ]
 
 
 def test_a_suite_that_cannot_be_brought_is_a_failure(
@@ -84,12 +94,24 @@ def test_scripts_and_their_data_are_unpacked(tmp_path: Path) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(name)
     (package / "DEBIAN").mkdir()
-    fields = ("Package: own", "Version: 1", "Architecture: all", "Maintainer: none <none@localhost>", "Description: x")
+    fields = (
+        "Package: own",
+        "Version: 1",
+        "Architecture: all",
+        "Maintainer: none <none@localhost>",
+        "Description: x",
+    )
     (package / "DEBIAN/control").write_text("\n".join(fields) + "\n")
-    subprocess.run(["dpkg-deb", "--build", "--root-owner-group", package, tmp_path / "own.deb"], check=True, capture_output=True)
+    subprocess.run(
+        ["dpkg-deb", "--build", "--root-owner-group", package, tmp_path / "own.deb"],
+        check=True,
+        capture_output=True,
+    )
     suite.folder.mkdir(parents=True)
     unpack_scripts(tmp_path / "own.deb", suite)
-    found = sorted(str(path.relative_to(suite.scripts)) for path in suite.scripts.rglob("*") if path.is_file())
+    found = sorted(
+        str(path.relative_to(suite.scripts)) for path in suite.scripts.rglob("*") if path.is_file()
+    )
     assert found == ["include/b.inc", "std_data/c.dat", "t/a.test"]
 
 
@@ -100,10 +122,15 @@ def test_what_another_recipe_brought_is_not_there(tmp_path: Path) -> None:
     assert not installed("5.7", tmp_path).there
 
 
-def test_machine_that_a_server_is_not_made_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_machine_that_a_server_is_not_made_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr("platform.machine", lambda: "riscv64")
     assert bring.main(["5.6", "--into", str(tmp_path)]) == 1
-    assert "5.6      not brought: MySQL 5.6 is there for amd64 only; this machine is riscv64" in capsys.readouterr().out
+    assert (
+        "5.6      not brought: MySQL 5.6 is there for amd64 only; this machine is riscv64"
+        in capsys.readouterr().out
+    )
 
 
 def test_missing_program_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,9 +165,19 @@ def test_nothing_is_there_in_an_empty_folder(tmp_path: Path) -> None:
 
 def test_option_file() -> None:
     text = option_text(
-        {"log_bin": "binlog", "server_id": 7, "read_only": True, "mysqlx": False, "secure_file_priv": "", "skip_slave_start": None}
+        {
+            "log_bin": "binlog",
+            "server_id": 7,
+            "read_only": True,
+            "mysqlx": False,
+            "secure_file_priv": "",
+            "skip_slave_start": None,
+        }
     )
-    assert text == '[mysqld]\nlog_bin = "binlog"\nserver_id = 7\nread_only = ON\nmysqlx = OFF\nsecure_file_priv = ""\nskip_slave_start\n'
+    assert text == (
+        '[mysqld]\nlog_bin = "binlog"\nserver_id = 7\nread_only = ON\nmysqlx = OFF\n'
+        'secure_file_priv = ""\nskip_slave_start\n'
+    )
 
 
 def test_private_file(tmp_path: Path) -> None:
@@ -173,14 +210,21 @@ def test_a_reserved_port_is_nobody_elses(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_lock(tmp_path: Path) -> None:
     with locked(tmp_path / "lock") as first, locked(tmp_path / "lock", wait=False) as second:
         assert (first, second) == (True, False)
-    with locked(tmp_path / "lock", shared=True) as first, locked(tmp_path / "lock", shared=True, wait=False) as second:
+    with (
+        locked(tmp_path / "lock", shared=True) as first,
+        locked(tmp_path / "lock", shared=True, wait=False) as second,
+    ):
         assert (first, second) == (True, True)
 
 
 @pytest.mark.parametrize(
-    ("required", "counts"), [("0", ["12 skipped"]), ("1", ["2 failed", "2 skipped", "8 errors"])], ids=["skipped", "failed"]
+    ("required", "counts"),
+    [("0", ["12 skipped"]), ("1", ["2 failed", "2 skipped", "8 errors"])],
+    ids=["skipped", "failed"],
 )
-def test_tests_without_servers_are_counted_or_fail(required: str, counts: list[str], tmp_path: Path) -> None:
+def test_tests_without_servers_are_counted_or_fail(
+    required: str, counts: list[str], tmp_path: Path
+) -> None:
     environment = {
         **os.environ,
         "BINLAG_SERVERS": str(tmp_path),
@@ -188,9 +232,21 @@ def test_tests_without_servers_are_counted_or_fail(required: str, counts: list[s
         "DOCKER_HOST": f"unix://{tmp_path}/none",
     }
     chosen = "crash or gtids"
-    command = [sys.executable, "-m", "pytest", "-p", "tests.servers.fixtures", "-p", "no:cacheprovider", "-k", chosen]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "tests.servers.fixtures",
+        "-p",
+        "no:cacheprovider",
+        "-k",
+        chosen,
+    ]
     files = ["tests/servers/test_servers.py", "tests/servers/test_containers.py"]
-    done = subprocess.run([*command, *files], cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*command, *files], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
     assert f"servers: none, run from {tmp_path}; not there: 5.6, 5.7, 9.7, mariadb" in done.stdout
     assert "containers: none, no Docker engine answers" in done.stdout
     assert [count for count in counts if count not in done.stdout] == []

@@ -1,4 +1,5 @@
-"""The same servers as containers, by testcontainers; skipped, and counted, where no Docker engine or image is there."""
+"""The same servers as containers, by testcontainers; skipped, and counted, where no Docker engine
+or image is there."""
 
 from __future__ import annotations
 

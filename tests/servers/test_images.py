@@ -25,7 +25,11 @@ _FOLLOWS_SECONDS = 600.0
 
 
 def _compose() -> list[str]:
-    plugin = subprocess.run(["docker", "compose", "version"], capture_output=True, check=False) if shutil.which("docker") else None
+    plugin = (
+        subprocess.run(["docker", "compose", "version"], capture_output=True, check=False)
+        if shutil.which("docker")
+        else None
+    )
     if plugin is not None and plugin.returncode == 0:
         return ["docker", "compose"]
     alone = shutil.which("docker-compose")
@@ -50,7 +54,9 @@ def test_compose_file_is_valid() -> None:
 
 
 def test_compose_file_wants_a_password() -> None:
-    environment = {name: value for name, value in os.environ.items() if name != "MYSQL_ROOT_PASSWORD"}
+    environment = {
+        name: value for name, value in os.environ.items() if name != "MYSQL_ROOT_PASSWORD"
+    }
     command = [*_compose(), "-f", str(ROOT / "docker/compose.yaml"), "config"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode != 0
@@ -59,7 +65,17 @@ def test_compose_file_wants_a_password() -> None:
 
 def test_own_image_reads_a_log() -> None:
     log = ROOT / "tests/captures/open/my57_xa/binlog.000001"
-    command = ["docker", "run", "--rm", "--network=none", "-v", f"{log.parent}:/logs:ro", _image(_OWN_IMAGE), "events", f"/logs/{log.name}"]
+    command = [
+        "docker",
+        "run",
+        "--rm",
+        "--network=none",
+        "-v",
+        f"{log.parent}:/logs:ro",
+        _image(_OWN_IMAGE),
+        "events",
+        f"/logs/{log.name}",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "Server ver: 5.7.29-log" in done.stdout
 
@@ -69,24 +85,59 @@ def test_own_image_replays_into_a_server_and_verifies(server_factory: ServerFact
     server = server_factory.container("9.7")
     environment = {**os.environ, "BINLAG_PASSWORD": server.password}
     capture = ROOT / "tests/captures/open/my_nokey_duplicates"
-    run = ["docker", "run", "--rm", "--network=host", "-e", "BINLAG_PASSWORD", "-v", f"{capture}:/logs:ro", image]
-    arguments = ["/logs/binlog.000001", "--schema", "/logs/before.sql", "--into", f"mysql://root@127.0.0.1:{server.port}", "--json"]
+    run = [
+        "docker",
+        "run",
+        "--rm",
+        "--network=host",
+        "-e",
+        "BINLAG_PASSWORD",
+        "-v",
+        f"{capture}:/logs:ro",
+        image,
+    ]
+    arguments = [
+        "/logs/binlog.000001",
+        "--schema",
+        "/logs/before.sql",
+        "--into",
+        f"mysql://root@127.0.0.1:{server.port}",
+        "--json",
+    ]
     for apply, replayed in (("native", True), ("sql", False)):
-        done = subprocess.run([*run, "replay", *arguments, "--apply", apply], env=environment, capture_output=True, text=True, check=True)
-        assert (json.loads(done.stdout)["transactions"] > 0) is replayed  # the second run goes on where the first one ended
-    done = subprocess.run([*run, "verify", *arguments], env=environment, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [*run, "replay", *arguments, "--apply", apply],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        # the second run goes on where the first one ended
+        assert (json.loads(done.stdout)["transactions"] > 0) is replayed
+    done = subprocess.run(
+        [*run, "verify", *arguments], env=environment, capture_output=True, text=True, check=True
+    )
     assert json.loads(done.stdout)["equal"]
     server.close()
 
 
-@pytest.fixture(params=[("9.7", "--gtid-mode=ON --enforce-gtid-consistency=ON"), ("mariadb", "")], ids=["9.7", "mariadb"])
+@pytest.fixture(
+    params=[("9.7", "--gtid-mode=ON --enforce-gtid-consistency=ON"), ("mariadb", "")],
+    ids=["9.7", "mariadb"],
+)
 def composed(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
     """Source and replica of compose.yaml; the environment that it was started with."""
     name, options = request.param
     with there_or_lacking():
         image = image_of(name)
     _image(_OWN_IMAGE)
-    command = [*_compose(), "-p", f"binlag-{secrets.token_hex(4)}", "-f", str(ROOT / "docker/compose.yaml")]
+    command = [
+        *_compose(),
+        "-p",
+        f"binlag-{secrets.token_hex(4)}",
+        "-f",
+        str(ROOT / "docker/compose.yaml"),
+    ]
     with closing(ReservedPort()) as source, closing(ReservedPort()) as replica:
         environment = {
             **os.environ,
@@ -97,16 +148,28 @@ def composed(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
             "MYSQL_ROOT_PASSWORD": secrets.token_hex(12),
         }
         try:
-            subprocess.run([*command, "up", "-d", "--no-build"], env=environment, capture_output=True, check=True)
+            subprocess.run(
+                [*command, "up", "-d", "--no-build"],
+                env=environment,
+                capture_output=True,
+                check=True,
+            )
             yield environment
         finally:
-            subprocess.run([*command, "down", "-v", "--timeout", "1"], env=environment, capture_output=True, check=True)
+            subprocess.run(
+                [*command, "down", "-v", "--timeout", "1"],
+                env=environment,
+                capture_output=True,
+                check=True,
+            )
 
 
 def test_replica_of_the_compose_file_follows(composed: dict[str, str]) -> None:
     def query(port: str, *statements: str) -> tuple[tuple[object, ...], ...]:
         password = composed["MYSQL_ROOT_PASSWORD"]
-        connection = pymysql.connect(host="127.0.0.1", port=int(port), user="root", password=password, autocommit=True)
+        connection = pymysql.connect(
+            host="127.0.0.1", port=int(port), user="root", password=password, autocommit=True
+        )
         with connection, connection.cursor() as cursor:
             for statement in statements:
                 cursor.execute(statement)
@@ -123,13 +186,19 @@ def test_replica_of_the_compose_file_follows(composed: dict[str, str]) -> None:
                 time.sleep(0.3)
 
     source, replica = composed["BINLAG_SOURCE_PORT"], composed["BINLAG_REPLICA_PORT"]
-    # The replica starts from the source's position when it is told: what is written before that is not its business.
+    # The replica starts from the source's position when it is told: what is written before that is
+    # not its business.
     status = "SHOW SLAVE STATUS" if "mariadb" in composed["BINLAG_IMAGE"] else "SHOW REPLICA STATUS"
     deadline = time.monotonic() + _FOLLOWS_SECONDS
     while not eventually(replica, status):
         assert time.monotonic() < deadline
         time.sleep(0.3)
-    query(source, "CREATE DATABASE shop", "CREATE TABLE shop.t (a INT PRIMARY KEY)", "INSERT INTO shop.t VALUES (1), (2)")
+    query(
+        source,
+        "CREATE DATABASE shop",
+        "CREATE TABLE shop.t (a INT PRIMARY KEY)",
+        "INSERT INTO shop.t VALUES (1), (2)",
+    )
     eventually(replica, "SELECT a FROM shop.t LIMIT 1")
     deadline = time.monotonic() + _FOLLOWS_SECONDS
     while (rows := query(replica, "SELECT a FROM shop.t ORDER BY a")) != ((1,), (2,)):

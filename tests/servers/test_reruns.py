@@ -1,4 +1,5 @@
-"""A failing test of real processes gets a second run with fixtures of its own; a second failure, or a fourth flaky test, fails the run."""
+"""A failing test of real processes gets a second run with fixtures of its own; a second failure, or
+a fourth flaky test, fails the run."""
 
 from __future__ import annotations
 
@@ -42,7 +43,19 @@ def test_that_never_passes():
 def test_run_again(tmp_path: Path, flaky: int, passes: bool, code: int, said: str) -> None:
     tmp_path.joinpath("test_it.py").write_text(MODULE.format(flaky=flaky, passes=passes))
     environment = {**os.environ, "BINLAG_RERUN": "1", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.servers.reruns", "-p", "no:cacheprovider", "test_it.py"]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "tests.servers.reruns",
+        "-p",
+        "no:cacheprovider",
+        "test_it.py",
+    ]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
     assert (done.returncode, said in done.stdout) == (code, True), done.stdout
     assert done.stdout.count("flaky, to be mended") == flaky

@@ -42,7 +42,10 @@ def test_is_reached_over_tcp_with_the_password_only(any_server: Server) -> None:
 
 
 def test_has_no_other_accounts(any_server: Server) -> None:
-    users = any_server.query("SELECT User, Host FROM mysql.user WHERE User NOT LIKE 'mysql.%' AND User <> 'mariadb.sys' ORDER BY Host")
+    users = any_server.query(
+        "SELECT User, Host FROM mysql.user WHERE User NOT LIKE 'mysql.%' AND User <> 'mariadb.sys' "
+        "ORDER BY Host"
+    )
     assert users == (("root", "127.0.0.1"), ("root", "localhost"))
 
 
@@ -100,9 +103,14 @@ def test_clients_come_along(program: str, server_factory: ServerFactory) -> None
     import subprocess
 
     server = server_factory("mariadb" if program == "mariadb" else "9.7")
-    command = server.client(program, "--batch", "--skip-column-names", "-e", "SELECT CURRENT_USER()")
+    command = server.client(
+        program, "--batch", "--skip-column-names", "-e", "SELECT CURRENT_USER()"
+    )
     assert server.password not in " ".join(command)
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "root@localhost\n"
+    assert (
+        subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        == "root@localhost\n"
+    )
     server.close()
 
 

@@ -1,4 +1,5 @@
-"""SHOW REPLICA STATUS and performance_schema: columns of real servers, values of real replicas' files, and moments of a simulation."""
+"""SHOW REPLICA STATUS and performance_schema: columns of real servers, values of real replicas'
+files, and moments of a simulation."""
 
 from __future__ import annotations
 
@@ -36,7 +37,9 @@ def answer(server: Server, statement: str) -> tuple[list[str], list[dict[str, An
     """Columns and rows."""
     import pymysql
 
-    with pymysql.connect(unix_socket=str(server.socket), user=server.user, password=server.password or "") as connection:
+    with pymysql.connect(
+        unix_socket=str(server.socket), user=server.user, password=server.password or ""
+    ) as connection:
         cursor = connection.cursor()
         cursor.execute(statement)
         names = [column[0] for column in cursor.description or ()]
@@ -59,7 +62,9 @@ def test_columns_and_their_order_are_the_servers(server_factory: ServerFactory, 
         assert expected == tuple(columns), table
         ours = performance_schema(view)[table]
         assert len(ours) == len(rows), table
-        assert [differences(*pair) for pair in zip(ours, rows, strict=True)] == [{}] * len(rows), table
+        assert [differences(*pair) for pair in zip(ours, rows, strict=True)] == [{}] * len(rows), (
+            table
+        )
     server.close()
 
 
@@ -85,12 +90,28 @@ def fresh(version: str) -> ReplicaView:
 
 def differences(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, Any]:
     """What is known here and other there, but for the names of relay logs."""
-    known = {column: value for column, value in ours.items() if value is not None and not column.startswith("Relay_Log_")}
-    return {column: (value, theirs[column]) for column, value in known.items() if str(value) != str(theirs[column])}
+    known = {
+        column: value
+        for column, value in ours.items()
+        if value is not None and not column.startswith("Relay_Log_")
+    }
+    return {
+        column: (value, theirs[column])
+        for column, value in known.items()
+        if str(value) != str(theirs[column])
+    }
 
 
 def test_names_of_then_and_today() -> None:
-    assert [old_name(name) for name in ("Seconds_Behind_Source", "Replica_IO_Running", "Replicate_Do_DB", "Get_Source_public_key")] == [
+    assert [
+        old_name(name)
+        for name in (
+            "Seconds_Behind_Source",
+            "Replica_IO_Running",
+            "Replicate_Do_DB",
+            "Get_Source_public_key",
+        )
+    ] == [
         "Seconds_Behind_Master",
         "Slave_IO_Running",
         "Replicate_Do_DB",
@@ -105,7 +126,9 @@ def test_names_of_then_and_today() -> None:
 
 def test_what_is_not_known_is_null() -> None:
     status = show_status(ReplicaView(version="9.7"))
-    assert {column: value for column, value in status.items() if value is not None} == {"Channel_Name": ""}
+    assert {column: value for column, value in status.items() if value is not None} == {
+        "Channel_Name": ""
+    }
     for rows in performance_schema(ReplicaView(version="9.7")).values():
         for row in rows:
             assert {value for value in row.values() if value is not None} <= {"", 0}
@@ -115,16 +138,23 @@ def test_what_is_not_known_is_null() -> None:
 
 
 def step(scenario: Path, number: int) -> tuple[dict[str, str], Path]:
-    """What SHOW SLAVE STATUS said at a step, without its empty fields, and the folder with the files of all steps."""
-    found = re.search(rf"^## {number}\. .*?^SHOW SLAVE STATUS.*?^```\n(.*?)^```", text_of(scenario), re.M | re.S)
+    """What SHOW SLAVE STATUS said at a step, without its empty fields, and the folder with the
+    files of all steps."""
+    found = re.search(
+        rf"^## {number}\. .*?^SHOW SLAVE STATUS.*?^```\n(.*?)^```", text_of(scenario), re.M | re.S
+    )
     assert found is not None
-    return dict(line.split(": ", 1) for line in found[1].splitlines() if ": " in line), scenario / "raw"
+    return dict(
+        line.split(": ", 1) for line in found[1].splitlines() if ": " in line
+    ), scenario / "raw"
 
 
 FILE_SCENARIOS = [scenario for scenario in scenarios() if "_file_" in scenario.name]
 TOLD_BY_FILES = (
-    "Master_Port Connect_Retry Master_Log_File Read_Master_Log_Pos Relay_Log_File Relay_Log_Pos Relay_Master_Log_File Slave_IO_Running "
-    "Slave_SQL_Running Exec_Master_Log_Pos Master_UUID SQL_Delay Master_Retry_Count Auto_Position Seconds_Behind_Master"
+    "Master_Port Connect_Retry Master_Log_File Read_Master_Log_Pos Relay_Log_File Relay_Log_Pos "
+    "Relay_Master_Log_File Slave_IO_Running "
+    "Slave_SQL_Running Exec_Master_Log_Pos Master_UUID SQL_Delay Master_Retry_Count Auto_Position "
+    "Seconds_Behind_Master"
 ).split()
 
 
@@ -141,13 +171,17 @@ def test_the_files_of_a_stopped_replica_tell_its_status(scenario: Path, tmp_path
         assert notes == []
         for column in TOLD_BY_FILES:
             if column in shown:
-                assert "None" if ours[column] is None else str(ours[column]) == shown[column], column
+                assert "None" if ours[column] is None else str(ours[column]) == shown[column], (
+                    column
+                )
         assert len(view.worker_infos) == (4 if "mts4" in scenario.name and number == 3 else 0)
 
 
 def test_relay_logs_tell_what_was_received(tmp_path: Path) -> None:
     """After kill -9 the receiver's record is old; the relay logs are not."""
-    scenario = next(scenario for scenario in FILE_SCENARIOS if scenario.name == "my57_file_mts4_gtid_ap1_rec0")
+    scenario = next(
+        scenario for scenario in FILE_SCENARIOS if scenario.name == "my57_file_mts4_gtid_ap1_rec0"
+    )
     shown, raw = step(scenario, 4)
     names = []
     for path in sorted(raw.glob("5.*")):
@@ -162,12 +196,20 @@ def test_relay_logs_tell_what_was_received(tmp_path: Path) -> None:
     view, _ = view_of_folder(tmp_path)
     assert view.version == "5.7"
     assert view.retrieved == shown["Retrieved_Gtid_Set"]
-    assert (view.source_file, str(view.read_position)) == (shown["Master_Log_File"], shown["Read_Master_Log_Pos"])
+    assert (view.source_file, str(view.read_position)) == (
+        shown["Master_Log_File"],
+        shown["Read_Master_Log_Pos"],
+    )
     assert str(view.source_server_id) == shown["Master_Server_Id"]
-    assert show_status(view)["Relay_Log_Space"] == sum(path.stat().st_size for path in tmp_path.glob("relay.0*"))
+    assert show_status(view)["Relay_Log_Space"] == sum(
+        path.stat().st_size for path in tmp_path.glob("relay.0*")
+    )
 
 
-@pytest.mark.parametrize(("name", "gtids"), [("my57_xa", True), ("my56_anonymous_nochecksum", False), ("ma_xa_domains", True)])
+@pytest.mark.parametrize(
+    ("name", "gtids"),
+    [("my57_xa", True), ("my56_anonymous_nochecksum", False), ("ma_xa_domains", True)],
+)
 def test_the_folder_of_our_own_receiver(name: str, gtids: bool, tmp_path: Path) -> None:
     """Running as long as somebody holds its lock; of an applier nothing is known."""
     logs = logs_of(name)
@@ -179,10 +221,18 @@ def test_the_folder_of_our_own_receiver(name: str, gtids: bool, tmp_path: Path) 
     receiver.folder.abandon()
     position = receiver.folder.progress.position
     assert (ended["Replica_IO_Running"], running["Replica_IO_Running"]) == ("No", "Yes")
-    assert (ended["Source_Log_File"], ended["Read_Source_Log_Pos"]) == (position.file, position.offset)
+    assert (ended["Source_Log_File"], ended["Read_Source_Log_Pos"]) == (
+        position.file,
+        position.offset,
+    )
     assert bool(ended["Retrieved_Gtid_Set"]) == gtids
     assert ended["Relay_Log_Space"] > sum(log.stat().st_size for log in logs) * 0.9
-    for column in ("Exec_Source_Log_Pos", "Replica_SQL_Running", "Seconds_Behind_Source", "Executed_Gtid_Set"):
+    for column in (
+        "Exec_Source_Log_Pos",
+        "Replica_SQL_Running",
+        "Seconds_Behind_Source",
+        "Executed_Gtid_Set",
+    ):
         assert ended[column] is None
 
 
@@ -234,7 +284,11 @@ def log() -> list[TimedTransaction]:
 
 def at(moment: float, **options: Any) -> ReplicaView:
     transactions = log()
-    return view_at(simulate(transactions, ClockConfiguration(start=1000.0, clock_difference=0, **options)), transactions, moment)
+    return view_at(
+        simulate(transactions, ClockConfiguration(start=1000.0, clock_difference=0, **options)),
+        transactions,
+        moment,
+    )
 
 
 def test_workers_at_a_moment() -> None:
@@ -242,8 +296,12 @@ def test_workers_at_a_moment() -> None:
     first, second = rows["replication_applier_status_by_worker"]
     assert (first["WORKER_ID"], second["WORKER_ID"]) == (1, 2)
     assert first["LAST_APPLIED_TRANSACTION"] == f"{UUID}:1"
-    assert first["LAST_APPLIED_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP"] == "1970-01-01 00:16:30.500000"
-    assert first["LAST_APPLIED_TRANSACTION_IMMEDIATE_COMMIT_TIMESTAMP"] == "1970-01-01 00:16:40.250000"
+    assert (
+        first["LAST_APPLIED_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP"] == "1970-01-01 00:16:30.500000"
+    )
+    assert (
+        first["LAST_APPLIED_TRANSACTION_IMMEDIATE_COMMIT_TIMESTAMP"] == "1970-01-01 00:16:40.250000"
+    )
     assert first["LAST_APPLIED_TRANSACTION_START_APPLY_TIMESTAMP"] == "1970-01-01 00:16:40.250000"
     assert first["LAST_APPLIED_TRANSACTION_END_APPLY_TIMESTAMP"] == "1970-01-01 00:16:42.250000"
     assert (second["APPLYING_TRANSACTION"], second["LAST_APPLIED_TRANSACTION"]) == (f"{UUID}:3", "")
@@ -260,27 +318,46 @@ def test_the_single_applier_is_worker_0() -> None:
     rows = performance_schema(at(1003.0, server="5.7", workers=0))
     assert rows["replication_applier_status_by_coordinator"] == []
     (worker,) = rows["replication_applier_status_by_worker"]
-    assert (worker["WORKER_ID"], worker["LAST_SEEN_TRANSACTION"], worker["SERVICE_STATE"]) == (0, f"{UUID}:2", "ON")
+    assert (worker["WORKER_ID"], worker["LAST_SEEN_TRANSACTION"], worker["SERVICE_STATE"]) == (
+        0,
+        f"{UUID}:2",
+        "ON",
+    )
 
 
 @pytest.mark.parametrize(
-    ("moment", "read", "executed", "behind"), [(1000.3, 104, None, 0), (1003.0, 604, 104, 3), (1020.0, 604, 604, 0)]
+    ("moment", "read", "executed", "behind"),
+    [(1000.3, 104, None, 0), (1003.0, 604, 104, 3), (1020.0, 604, 604, 0)],
 )
 def test_positions_at_a_moment(moment: float, read: int, executed: int | None, behind: int) -> None:
     status = show_status(at(moment, server="5.7", workers=0))
-    assert (status["Read_Master_Log_Pos"], status["Exec_Master_Log_Pos"], status["Seconds_Behind_Master"]) == (read, executed, behind)
+    assert (
+        status["Read_Master_Log_Pos"],
+        status["Exec_Master_Log_Pos"],
+        status["Seconds_Behind_Master"],
+    ) == (read, executed, behind)
     assert (status["Slave_IO_Running"], status["Slave_SQL_Running"]) == ("Yes", "Yes")
 
 
 def test_states_and_errors_at_a_moment() -> None:
     caught_up = show_status(at(1020.0, server="5.6", workers=0))
-    assert caught_up["Slave_SQL_Running_State"] == "Slave has read all relay log; waiting for the slave I/O thread to update it"
+    assert (
+        caught_up["Slave_SQL_Running_State"]
+        == "Slave has read all relay log; waiting for the slave I/O thread to update it"
+    )
     stopped = show_status(at(1020.0, server="5.6", workers=2))
-    assert (stopped["Slave_SQL_Running"], stopped["Last_SQL_Errno"], stopped["Seconds_Behind_Master"]) == ("No", 1213, None)
+    assert (
+        stopped["Slave_SQL_Running"],
+        stopped["Last_SQL_Errno"],
+        stopped["Seconds_Behind_Master"],
+    ) == ("No", 1213, None)
     assert stopped["Last_SQL_Error_Timestamp"].startswith("700101 00:16:")
     delayed = show_status(at(1004.5, server="8.0", workers=0, delay_seconds=30))
     assert (delayed["SQL_Delay"], delayed["SQL_Remaining_Delay"]) == (30, 27)
-    assert delayed["Replica_SQL_Running_State"] == "Waiting until SOURCE_DELAY seconds after source executed event"
+    assert (
+        delayed["Replica_SQL_Running_State"]
+        == "Waiting until SOURCE_DELAY seconds after source executed event"
+    )
     tables = performance_schema(at(1004.5, server="8.0", workers=0, delay_seconds=30))
     assert tables["replication_applier_status"][0]["REMAINING_DELAY"] == 27
 
@@ -297,5 +374,12 @@ def test_a_simulation_and_its_transactions_belong_together() -> None:
 
 
 def test_timestamps() -> None:
-    assert [timestamp(moment) for moment in (None, 0.0, 1_700_000_000.25)] == [ZERO, ZERO, "2023-11-14 22:13:20.250000"]
-    assert [timestamp(moment, 0) for moment in (None, 1_700_000_000.25)] == ["0000-00-00 00:00:00", "2023-11-14 22:13:20"]
+    assert [timestamp(moment) for moment in (None, 0.0, 1_700_000_000.25)] == [
+        ZERO,
+        ZERO,
+        "2023-11-14 22:13:20.250000",
+    ]
+    assert [timestamp(moment, 0) for moment in (None, 1_700_000_000.25)] == [
+        "0000-00-00 00:00:00",
+        "2023-11-14 22:13:20",
+    ]

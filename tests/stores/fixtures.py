@@ -1,4 +1,5 @@
-"""An object store for tests: moto's server in this process, reached as any store is, by the environment."""
+"""An object store for tests: moto's server in this process, reached as any store is, by the
+environment."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ import pytest
 
 from applier.remote import _filesystem
 
-ENVIRONMENT = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_DEFAULT_REGION": "us-east-1",
+ENVIRONMENT = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test",
+               "AWS_DEFAULT_REGION": "us-east-1",
                "AWS_EC2_METADATA_DISABLED": "true"}  # fmt: skip
 
 
@@ -48,14 +50,20 @@ def moto_server() -> Iterator[str]:
 
 
 @pytest.fixture
-def bucket(moto_server: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Bucket]:
+def bucket(
+    moto_server: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Iterator[Bucket]:
     for name, value in {**ENVIRONMENT, "AWS_ENDPOINT_URL": moto_server}.items():
         monkeypatch.setenv(name, value)
     _filesystem.cache_clear()
     from pyarrow.fs import S3FileSystem
 
     name = f"logs-{abs(hash(request.node.nodeid))}"
-    store = S3FileSystem(endpoint_override=moto_server.removeprefix("http://"), scheme="http", allow_bucket_creation=True)
+    store = S3FileSystem(
+        endpoint_override=moto_server.removeprefix("http://"),
+        scheme="http",
+        allow_bucket_creation=True,
+    )
     store.create_dir(name)
     yield Bucket(name, moto_server)
     _filesystem.cache_clear()

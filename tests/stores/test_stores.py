@@ -1,4 +1,5 @@
-"""Logs and schemas on a store: every command reads them as it does files, by ranges, and says in a line what is wrong."""
+"""Logs and schemas on a store: every command reads them as it does files, by ranges, and says in a
+line what is wrong."""
 
 from __future__ import annotations
 
@@ -23,7 +24,12 @@ from tests.stores.fixtures import Bucket, bucket, moto_server
 
 __all__ = ["bucket", "moto_server"]
 FIRST, SECOND = log(*insert(1, 1), (4, b"\4\0\0\0\0\0\0\0binlog.000002")), log(*insert(2, 2))
-COMMANDS: dict[str, tuple[str, ...]] = {"replay": ("--json",), "events": (), "forecast": ("--json",), "clock": ("--json",)}
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "replay": ("--json",),
+    "events": (),
+    "forecast": ("--json",),
+    "clock": ("--json",),
+}
 PACKINGS: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".zst": zstandard.compress}
 
 
@@ -59,7 +65,10 @@ def test_a_command_reads_what_is_on_a_store(here: Path, bucket: Bucket, command:
         for suffix, pack in PACKINGS.items():
             bucket.put(f"packed{suffix}/{name}{suffix}", pack(content))
     root = f"s3://{bucket.name}"
-    assert shown(run(command, f"{root}/plain/binlog.000001", f"{root}/plain/binlog.000002")) == expected
+    assert (
+        shown(run(command, f"{root}/plain/binlog.000001", f"{root}/plain/binlog.000002"))
+        == expected
+    )
     assert shown(run(command, f"{root}/plain/binlog.*")) == expected
     assert shown(run(command, f"{root}/pl?in/*")) == expected
     assert shown(run(command, f"{root}/plain/")) == expected
@@ -81,7 +90,12 @@ def test_the_index_says_which_logs_there_are(bucket: Bucket) -> None:
         bucket.put(f"some/{name}", FIRST)
     bucket.put("some/binlog.index", b"./binlog.000010\n./binlog.1000000\n")
     root = f"s3://{bucket.name}"
-    assert [one.rpartition(".")[2] for one in expanded(f"{root}/all")] == ["000009", "000010", "999999", "1000000"]
+    assert [one.rpartition(".")[2] for one in expanded(f"{root}/all")] == [
+        "000009",
+        "000010",
+        "999999",
+        "1000000",
+    ]
     assert expanded(f"{root}/some") == [f"{root}/some/binlog.000010", f"{root}/some/binlog.1000000"]
 
 
@@ -90,7 +104,9 @@ def long_log() -> bytes:
     return log(*(one for number in range(1, 13) for one in (gtid(number), (29, b"x" * (1 << 20)))))
 
 
-def test_only_the_ranges_that_are_asked_for_are_fetched(bucket: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_only_the_ranges_that_are_asked_for_are_fetched(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     content = long_log()
     (tmp_path / "binlog.000001").write_bytes(content)
     starts = [one.position for one in LogReader([tmp_path / "binlog.000001"]) if one.type == 33]
@@ -103,9 +119,16 @@ def test_only_the_ranges_that_are_asked_for_are_fetched(bucket: Bucket, monkeypa
         return data
 
     monkeypatch.setattr(RemoteFile, "read_at", counted)
-    for part in ({}, {"start_position": starts[9], "stop_position": starts[10]}, {"stop_position": starts[1]}):
+    for part in (
+        {},
+        {"start_position": starts[9], "stop_position": starts[10]},
+        {"stop_position": starts[1]},
+    ):
         asked.clear()
-        expected = [(one.position, one.type, one.data) for one in LogReader([tmp_path / "binlog.000001"], **part)]
+        expected = [
+            (one.position, one.type, one.data)
+            for one in LogReader([tmp_path / "binlog.000001"], **part)
+        ]
         assert [(one.position, one.type, one.data) for one in LogReader([url], **part)] == expected
         assert (sum(asked) > len(content)) == (not part)
         assert not part or sum(asked) < len(content) / 2
@@ -136,26 +159,41 @@ def test_a_log_that_is_cut_off(bucket: Bucket, here: Path, cut: int) -> None:
 
 def test_what_is_no_log_is_named(bucket: Bucket, here: Path) -> None:
     url = bucket.put("x/binlog.000001", b"SELECT 1;")
-    assert f"not a binary log: it does not start with fe 62 69 6e (file {url}, position 0)" in failed(run("replay", url))
+    assert (
+        f"not a binary log: it does not start with fe 62 69 6e (file {url}, position 0)"
+        in failed(run("replay", url))
+    )
     empty = bucket.put("x/binlog.000002", b"")
     assert f"the file is empty (file {empty})" in failed(run("events", empty))
     damaged = bucket.put("x/binlog.000003.gz", gzip.compress(FIRST)[:-20])
-    assert f"the compressed file is damaged: it ends before its end mark (file {damaged})" in failed(run("events", damaged))
+    assert (
+        f"the compressed file is damaged: it ends before its end mark (file {damaged})"
+        in failed(run("events", damaged))
+    )
 
 
-def test_a_store_that_does_not_give_it(bucket: Bucket, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_does_not_give_it(
+    bucket: Bucket, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     bucket.put("a/other", b"")
     root = f"s3://{bucket.name}"
-    assert f"no file fits this pattern (file {root}/a/binlog.*)" in failed(run("events", f"{root}/a/binlog.*"))
+    assert f"no file fits this pattern (file {root}/a/binlog.*)" in failed(
+        run("events", f"{root}/a/binlog.*")
+    )
     assert "the folder holds no log" in failed(run("events", f"{root}/a/"))
     assert f"there is no such file (file {root}/a/none)" in failed(run("events", f"{root}/a/none"))
-    assert "there is no such file (file s3://nobody-has-this/x)" in failed(run("events", "s3://nobody-has-this/x"))
+    assert "there is no such file (file s3://nobody-has-this/x)" in failed(
+        run("events", "s3://nobody-has-this/x")
+    )
     text = failed(run("events", "s3://nobody-has-this/binlog.*"))
     assert text.startswith("error BL122: the store does not give it: ")
     assert "(file s3://nobody-has-this/" in text
     assert "AWS_ACCESS_KEY_ID" in text
     unknown = failed(run("events", "foo://bucket/binlog.000001"))
-    assert unknown.startswith("error BL122: no library here knows the scheme foo:// (file foo://bucket/). Next: one of s3://, gs://")
+    assert unknown.startswith(
+        "error BL122: no library here knows the scheme foo:// (file foo://bucket/). Next: "
+        "one of s3://, gs://"
+    )
 
 
 def test_a_password_in_an_address_is_refused_and_not_shown() -> None:
@@ -173,8 +211,12 @@ def test_other_schemes_are_those_of_fsspec(here: Path) -> None:
 
 
 def test_addresses() -> None:
-    assert str(address_of(Path("s3://bucket/a/b"))) == "s3://bucket/a/b"  # pathlib makes one slash of two
+    # pathlib makes one slash of two
+    assert str(address_of(Path("s3://bucket/a/b"))) == "s3://bucket/a/b"
     assert str(address_of("hdfs:///logs/binlog.000001")) == "hdfs://default/logs/binlog.000001"
-    assert str(address_of("abfs://box@account.dfs.core.windows.net/x")) == "abfs://box@account.dfs.core.windows.net/x"
+    assert (
+        str(address_of("abfs://box@account.dfs.core.windows.net/x"))
+        == "abfs://box@account.dfs.core.windows.net/x"
+    )
     for name in ("binlog.000001", "/var/lib/binlog.000001", "./a:b/c", "-", "file:///var/lib/x"):
         assert address_of(name) is None

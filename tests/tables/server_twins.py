@@ -1,7 +1,8 @@
 """What a replay in memory makes of statements beside what a real server made of them.
 
-The server runs the statements, then writes each table's rows into a twin, whose log therefore holds the rows as the server stores them.
-After a replay of the whole log, table and twin stand in memory side by side and can be compared value by value.
+The server runs the statements, then writes each table's rows into a twin, whose log therefore holds
+the rows as the server stores them. After a replay of the whole log, table and twin stand in memory
+side by side and can be compared value by value.
 """
 
 from __future__ import annotations
@@ -24,13 +25,18 @@ Difference = tuple[str, str, str | None, str | None]
 
 
 def run_with_twins(server: Server, statements: Iterable[str]) -> tuple[Tables, list[str]]:
-    """Replays what the statements left in the log. They run in database `alters`, which is new; what fails on the server is told."""
+    """Replays what the statements left in the log. They run in database `alters`, which is new;
+    what fails on the server is told."""
     said = []
     with server.connect(autocommit=True) as connection, connection.cursor() as cursor:
         cursor.execute("SET SESSION max_error_count = 65535")
         cursor.execute(f"DROP DATABASE IF EXISTS {DATABASE}")
         cursor.execute("FLUSH LOGS")
-        for statement in (f"CREATE DATABASE {DATABASE} CHARACTER SET utf8mb4", f"USE {DATABASE}", *statements):
+        for statement in (
+            f"CREATE DATABASE {DATABASE} CHARACTER SET utf8mb4",
+            f"USE {DATABASE}",
+            *statements,
+        ):
             try:
                 cursor.execute(statement)
             except Exception as error:
@@ -56,7 +62,9 @@ def differences(tables: Tables) -> list[Difference]:
     found: list[Difference] = []
     for twin in tables:
         if twin.definition.name.endswith(SUFFIX):
-            found += _of_table(tables[f"{DATABASE}.{twin.definition.name.removesuffix(SUFFIX)}"], twin)
+            found += _of_table(
+                tables[f"{DATABASE}.{twin.definition.name.removesuffix(SUFFIX)}"], twin
+            )
     return found
 
 
@@ -66,7 +74,9 @@ def _of_table(table: MemoryTable, twin: MemoryTable) -> list[Difference]:
     if len(own) != len(theirs):
         return [(name, "columns", str(len(own)), str(len(theirs)))]
     found: list[Difference] = [
-        (name, column.name, str(one), str(two)) for column, one, two in zip(own, *shapes, strict=True) if one != two
+        (name, column.name, str(one), str(two))
+        for column, one, two in zip(own, *shapes, strict=True)
+        if one != two
     ]
     rows = [sorted(side.stored_rows(), key=lambda row: row[0]) for side in (table, twin)]
     if [row[0] for row in rows[0]] != [row[0] for row in rows[1]]:
@@ -74,7 +84,14 @@ def _of_table(table: MemoryTable, twin: MemoryTable) -> list[Difference]:
     for one, two in zip(*rows, strict=True):
         for at, column in enumerate(theirs):
             if one[at] != two[at]:
-                found.append((name, f"{column.name} of {one[0]}", _text(own[at], one[at]), _text(column, two[at])))
+                found.append(
+                    (
+                        name,
+                        f"{column.name} of {one[0]}",
+                        _text(own[at], one[at]),
+                        _text(column, two[at]),
+                    )
+                )
     return found
 
 
@@ -82,7 +99,17 @@ def _shape(column: Any) -> tuple[Any, ...]:
     length = None if column.type.endswith("int") and not column.zerofill else column.length
     if column.zerofill:
         length = zerofill_width(column)
-    return column.name, column.type, length, column.scale, column.unsigned, column.nullable, column.charset, column.labels, column.zerofill
+    return (
+        column.name,
+        column.type,
+        length,
+        column.scale,
+        column.unsigned,
+        column.nullable,
+        column.charset,
+        column.labels,
+        column.zerofill,
+    )
 
 
 def _text(column: Any, value: Any) -> str | None:

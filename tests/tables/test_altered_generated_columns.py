@@ -16,9 +16,13 @@ from tests.tables.test_ddl import run
 
 
 @pytest.mark.parametrize(("server", "read"), [("9.7", "10:11:12.1"), ("mariadb", "10:11:12.0")])
-def test_generated_columns_are_computed_by_the_rules_of_the_server(server: str, read: str, tmp_path: Path) -> None:
+def test_generated_columns_are_computed_by_the_rules_of_the_server(
+    server: str, read: str, tmp_path: Path
+) -> None:
     """MariaDB cuts the digits that a TIME(1) has no place for, MySQL rounds."""
-    tables = run(schema="CREATE TABLE d.t (id int, m TIME(4), k TIME(1) AS (m) VIRTUAL)", server=server)
+    tables = run(
+        schema="CREATE TABLE d.t (id int, m TIME(4), k TIME(1) AS (m) VIRTUAL)", server=server
+    )
     tables["d.t"].insert((1, pack_time(((10 * 60 + 11) * 60 + 12) * 1_000_000 + 63_000, 4), None))
     session = DdlSession(server=server, expressions=Session(mariadb=server == "mariadb"))
     apply_ddl(tables, "ALTER TABLE t ADD INDEX (id)", "d", session)
@@ -35,7 +39,9 @@ def test_generated_columns_are_computed_by_the_rules_of_the_server(server: str, 
         ("MODIFY g varchar(9) AS (soundex(id)) STORED", False),
     ],
 )
-def test_a_generated_value_that_is_not_exact_stays_what_the_log_brought(clause: str, kept: bool) -> None:
+def test_a_generated_value_that_is_not_exact_stays_what_the_log_brought(
+    clause: str, kept: bool
+) -> None:
     """Where the column and all that it is made of stay as they are."""
     tables = run(schema="CREATE TABLE d.t (id int, b int, g varchar(8) AS (soundex(id)) STORED)")
     tables["d.t"].insert((1, 2, b"X100"))
@@ -59,7 +65,8 @@ def test_a_generated_value_that_is_not_exact_stays_what_the_log_brought(clause: 
 def test_calls_with_a_grammar_of_their_own(expression: str, found: list[object]) -> None:
     """Seen on 5.7.29, 9.7.4 and MariaDB 10.11.18."""
     schema = """CREATE TABLE d.t (a int DEFAULT 7, b varchar(3) DEFAULT 'x', m datetime);
-        INSERT INTO d.t (a, m) VALUES (1, '2024-02-29 00:00:00'), (2, '2025-01-29 23:59:59'), (NULL, NULL)"""
+        INSERT INTO d.t (a, m) VALUES (1, '2024-02-29 00:00:00'), (2, '2025-01-29 23:59:59'),
+            (NULL, NULL)"""
     kind = "varchar(9)" if "concat" in expression else "bigint"
     tables = run(f"ALTER TABLE t ADD g {kind} AS ({expression}) STORED", schema=schema)
     assert [row[-1] for row in tables["d.t"].rows()] == found
@@ -75,7 +82,9 @@ def test_a_moment_of_a_virtual_column_is_shown_in_utc(tmp_path: Path) -> None:
 
 def test_a_virtual_column_of_a_number_is_what_the_number_makes_it(tmp_path: Path) -> None:
     """MariaDB logs what it was before the row got its AUTO_INCREMENT number. Seen on 10.11.18."""
-    schema = "CREATE TABLE d.t (id int AUTO_INCREMENT PRIMARY KEY, g int AS (id + a) VIRTUAL, a int)"
+    schema = (
+        "CREATE TABLE d.t (id int AUTO_INCREMENT PRIMARY KEY, g int AS (id + a) VIRTUAL, a int)"
+    )
     tables = run(schema=schema, server="mariadb")
     tables["d.t"].insert((1, 10, 10))
     tables.dump(tmp_path)
@@ -96,7 +105,8 @@ def test_the_digits_of_a_virtual_quotient_are_not_guessed(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", ["time", "timestamp"])
 def test_the_digits_of_a_definition_are_not_guessed(name: str) -> None:
-    """TIME(m) keeps the digits that m had when the column was made. Seen on 5.7.29, 9.7.4 and MariaDB 10.11.18."""
+    """TIME(m) keeps the digits that m had when the column was made. Seen on 5.7.29, 9.7.4 and
+    MariaDB 10.11.18."""
     tables = run(schema=f"CREATE TABLE d.t (m datetime, g varchar(30) AS ({name}(m)) STORED)")
     tables["d.t"].insert((pack_datetime((2024, 1, 1, 12, 30, 45, 0), 0), b"as in the log"))
     apply_ddl(tables, "ALTER TABLE t ENGINE=InnoDB", "d", DdlSession(server="9.7"))
@@ -108,17 +118,25 @@ def test_the_digits_of_a_definition_are_not_guessed(name: str) -> None:
 
 def test_defaults_of_new_columns_that_other_columns_decide() -> None:
     """Seen on 9.7.4 and MariaDB 10.11.18."""
-    sql = "ALTER TABLE t ADD e int DEFAULT (a + 1) FIRST, ADD f varchar(9) DEFAULT (concat(b, a)), ADD h int DEFAULT (e * 2)"
+    sql = (
+        "ALTER TABLE t ADD e int DEFAULT (a + 1) FIRST, ADD f varchar(9) DEFAULT (concat(b, a)), "
+        "ADD h int DEFAULT (e * 2)"
+    )
     tables = run(sql)
     assert tables["d.t"].rows()[0] == (11, 1, 10, "x", "x10", 22)
     assert tables["d.t"].rows()[2] == (31, 3, 30, None, None, 62)
 
 
 def test_a_default_that_other_columns_decide_where_it_does_not_fit() -> None:
-    """Without strict mode the server stores the nearest value, and zero for NULL in NOT NULL. Seen on 9.7.4 and MariaDB 10.11.18."""
-    schema = "CREATE TABLE d.t (a int, d date); INSERT INTO d.t VALUES (1, '2024-02-28'), (500, NULL), (NULL, NULL)"
+    """Without strict mode the server stores the nearest value, and zero for NULL in NOT NULL. Seen
+    on 9.7.4 and MariaDB 10.11.18."""
+    schema = (
+        "CREATE TABLE d.t (a int, d date); INSERT INTO d.t VALUES (1, '2024-02-28'), (500, NULL), "
+        "(NULL, NULL)"
+    )
     sql = """ALTER TABLE t ADD b tinyint DEFAULT (a + 1), ADD c char(2) NOT NULL DEFAULT (a * 1000),
-        ADD e date NOT NULL DEFAULT (DATE_ADD(d, INTERVAL 1 DAY)), ADD f int NOT NULL DEFAULT (a + 1)"""
+        ADD e date NOT NULL DEFAULT (DATE_ADD(d, INTERVAL 1 DAY)),
+        ADD f int NOT NULL DEFAULT (a + 1)"""
     tables = run(sql, schema=schema)
     assert [row[2:] for row in tables["d.t"].rows()] == [
         (2, "10", date(2024, 2, 29), 2),

@@ -1,6 +1,8 @@
-"""CHECK constraints: which a table has after each DDL, and that IGNORE, which leaves out what they refuse, is refused.
+"""CHECK constraints: which a table has after each DDL, and that IGNORE, which leaves out what they
+refuse, is refused.
 
-INSERT IGNORE and UPDATE IGNORE left such rows out on 9.7.4 and MariaDB 10.11.18, and mixed format logged the statements.
+INSERT IGNORE and UPDATE IGNORE left such rows out on 9.7.4 and MariaDB 10.11.18, and mixed format
+logged the statements.
 """
 
 from __future__ import annotations
@@ -30,16 +32,21 @@ def checks(body: str, *clauses: str, server: str = "9.7") -> list[str]:
     [
         ("a int CHECK (a > 0), CHECK (a < 9)", (), ["a > 0", "a < 9"]),
         ("a int CONSTRAINT low CHECK (a > 0) NOT NULL", ("DROP CHECK low",), []),
-        ("a int, CONSTRAINT low CHECK (a > 0) ENFORCED, CHECK (a < 9)", ("DROP CONSTRAINT LOW",), ["a < 9"]),
+        ("a int, CONSTRAINT low CHECK (a > 0) ENFORCED, CHECK (a < 9)", ("DROP CONSTRAINT LOW",),
+         ["a < 9"]),
         ("a int CHECK (a > 0)", ("DROP CHECK t_chk_1",), []),
-        ("a int CHECK (a > 0), CHECK (a < 9)", ("DROP CHECK t_chk_1",), ["a > 0", "a < 9"]),  # which one is not known
+        # which one is not known
+        ("a int CHECK (a > 0), CHECK (a < 9)", ("DROP CHECK t_chk_1",), ["a > 0", "a < 9"]),
         ("a int, b int CHECK (b > 0), CHECK (a < 9)", ("DROP b",), ["a < 9"]),
-        ("a int", ("ADD CONSTRAINT low CHECK (a > 0)", "ADD b int CHECK (b > 1)"), ["a > 0", "b > 1"]),
+        ("a int", ("ADD CONSTRAINT low CHECK (a > 0)", "ADD b int CHECK (b > 1)"),
+         ["a > 0", "b > 1"]),
         ("a int CHECK (a > 0)", ("MODIFY a bigint",), ["a > 0"]),
         ("a int CHECK (a > 0), CONSTRAINT u UNIQUE (a)", ("DROP CONSTRAINT u",), ["a > 0"]),
     ],
-)
-def test_checks_follow_the_ddl_of_mysql(body: str, clauses: tuple[str, ...], left: list[str]) -> None:
+)  # fmt: skip
+def test_checks_follow_the_ddl_of_mysql(
+    body: str, clauses: tuple[str, ...], left: list[str]
+) -> None:
     assert checks(body, *clauses) == left
 
 
@@ -53,14 +60,23 @@ def test_checks_follow_the_ddl_of_mysql(body: str, clauses: tuple[str, ...], lef
         (("DROP CONSTRAINT IF EXISTS CONSTRAINT_2",), ["a > 0", "a + b > 0"]),
     ],
 )
-def test_a_check_behind_a_column_of_mariadb_goes_when_the_column_is_defined_anew(clauses: tuple[str, ...], left: list[str]) -> None:
-    assert checks("a int CHECK (a > 0), b int, CHECK (a + b > 0)", *clauses, server="mariadb") == left
+def test_a_check_behind_a_column_of_mariadb_goes_when_the_column_is_defined_anew(
+    clauses: tuple[str, ...], left: list[str]
+) -> None:
+    assert (
+        checks("a int CHECK (a > 0), b int, CHECK (a + b > 0)", *clauses, server="mariadb") == left
+    )
 
 
 def test_mariadb_checks_json() -> None:
     """As SHOW CREATE TABLE of 10.11.18 shows it."""
-    assert checks("a JSON, b JSON CHECK (b <> ''), c longtext", server="mariadb") == ["json_valid(`a`)", "b <> ''"]
-    assert checks("a JSON", "MODIFY a longtext", "ADD b JSON", server="mariadb") == ["json_valid(`b`)"]
+    assert checks("a JSON, b JSON CHECK (b <> ''), c longtext", server="mariadb") == [
+        "json_valid(`a`)",
+        "b <> ''",
+    ]
+    assert checks("a JSON", "MODIFY a longtext", "ADD b JSON", server="mariadb") == [
+        "json_valid(`b`)"
+    ]
     assert checks("a JSON") == []
 
 
@@ -77,14 +93,22 @@ IGNORING = [
     _execute("INSERT IGNORE INTO t SET a = -1"),
     _execute("INSERT IGNORE INTO t SELECT 1"),
     _execute("UPDATE IGNORE t SET a = a - 1"),
-    lambda tables: load_data(tables, "LOAD DATA LOCAL INFILE 'f' INTO TABLE t", "d", b"1\n", StatementSession()),
+    lambda tables: load_data(
+        tables, "LOAD DATA LOCAL INFILE 'f' INTO TABLE t", "d", b"1\n", StatementSession()
+    ),
 ]
 
 
 @pytest.mark.parametrize("statement", IGNORING)
-def test_ignore_is_refused_where_a_check_may_leave_rows_out(statement: Callable[[applier.Tables], object]) -> None:
-    tables = applier.load_schema("CREATE TABLE d.t (a int CHECK (a > 0)); INSERT INTO d.t VALUES (5);")
-    with pytest.raises(ReplicationError, match="IGNORE on a table with a CHECK constraint") as caught:
+def test_ignore_is_refused_where_a_check_may_leave_rows_out(
+    statement: Callable[[applier.Tables], object],
+) -> None:
+    tables = applier.load_schema(
+        "CREATE TABLE d.t (a int CHECK (a > 0)); INSERT INTO d.t VALUES (5);"
+    )
+    with pytest.raises(
+        ReplicationError, match="IGNORE on a table with a CHECK constraint"
+    ) as caught:
         statement(tables)
     assert caught.value.number == 1235
     apply_ddl(tables, "ALTER TABLE t DROP CHECK t_chk_1", "d", DdlSession())
@@ -98,14 +122,21 @@ def test_ignore_is_refused_where_a_check_may_leave_rows_out(statement: Callable[
         ("a int CHECK (a > 0) NOT ENFORCED, CHECK (a < 9) NOT ENFORCED", (), []),
         ("a int CHECK (a > 0) ENFORCED, CONSTRAINT low CHECK (a < 9) NOT ENFORCED", (), ["a > 0"]),
         ("a int, CONSTRAINT low CHECK (a < 9)", ("ALTER CHECK low NOT ENFORCED",), []),
-        ("a int, CONSTRAINT low CHECK (a < 9) NOT ENFORCED", ("ALTER CONSTRAINT LOW ENFORCED",), ["a < 9"]),
+        ("a int, CONSTRAINT low CHECK (a < 9) NOT ENFORCED", ("ALTER CONSTRAINT LOW ENFORCED",),
+         ["a < 9"]),
         ("a int, CHECK (a < 9)", ("ALTER CHECK t_chk_1 NOT ENFORCED",), []),
-        ("a int, CHECK (a < 9), CHECK (a > 0)", ("ALTER CHECK t_chk_1 NOT ENFORCED",), ["a < 9", "a > 0"]),  # which one is not known
-        ("a int CHECK (a > 0) NOT ENFORCED, CHECK (a < 9) NOT ENFORCED", ("ALTER CHECK t_chk_1 ENFORCED",), ["a > 0", "a < 9"]),
-        ("a int, CONSTRAINT low CHECK (a < 9) NOT ENFORCED", ("ADD b int", "RENAME COLUMN a TO z"), []),
+        # which one is not known
+        ("a int, CHECK (a < 9), CHECK (a > 0)", ("ALTER CHECK t_chk_1 NOT ENFORCED",),
+         ["a < 9", "a > 0"]),
+        ("a int CHECK (a > 0) NOT ENFORCED, CHECK (a < 9) NOT ENFORCED",
+         ("ALTER CHECK t_chk_1 ENFORCED",), ["a > 0", "a < 9"]),
+        ("a int, CONSTRAINT low CHECK (a < 9) NOT ENFORCED", ("ADD b int", "RENAME COLUMN a TO z"),
+         []),
     ],
-)
-def test_which_constraints_are_enforced(body: str, clauses: tuple[str, ...], left: list[str]) -> None:
+)  # fmt: skip
+def test_which_constraints_are_enforced(
+    body: str, clauses: tuple[str, ...], left: list[str]
+) -> None:
     tables = applier.load_schema(f"CREATE TABLE d.t ({body});", server="9.7")
     for clause in clauses:
         apply_ddl(tables, f"ALTER TABLE t {clause}", "d", DdlSession(server="9.7"))
@@ -113,7 +144,9 @@ def test_which_constraints_are_enforced(body: str, clauses: tuple[str, ...], lef
 
 
 def test_statements_without_ignore_are_carried_out() -> None:
-    tables = applier.load_schema("CREATE TABLE d.t (a int CHECK (a > 0)); INSERT INTO d.t VALUES (5);")
+    tables = applier.load_schema(
+        "CREATE TABLE d.t (a int CHECK (a > 0)); INSERT INTO d.t VALUES (5);"
+    )
     execute_statement(tables, "INSERT INTO t VALUES (7)", "d", StatementSession())
     execute_statement(tables, "UPDATE t SET a = a + 1", "d", StatementSession())
     assert tables["d.t"].rows() == [(6,), (8,)]

@@ -1,4 +1,5 @@
-"""Keys of texts against real servers: weights of code points, weights and order of random texts, in every collation that is known."""
+"""Keys of texts against real servers: weights of code points, weights and order of random texts, in
+every collation that is known."""
 
 from __future__ import annotations
 
@@ -13,19 +14,42 @@ import pytest
 from servers.server import Server
 
 from applier.binlog import charsets
-from applier.tables.collations.collation import UNICODE, collation_key, full_name, rule_of, weight_keys
+from applier.tables.collations.collation import (
+    UNICODE,
+    collation_key,
+    full_name,
+    rule_of,
+    weight_keys,
+)
 from applier.tables.collations.weight_keys import Incomparable
 from tests.servers.fixtures import ServerFactory
 
 ALL = os.environ.get("BINLAG_EVERY_VALUE") == "1"
 """All characters of all collations, which takes hours; CI and the default take samples."""
 THOROUGH = os.environ.get("BINLAG_ALL_CASES") == "1"
-USUAL = ("utf8mb4_0900_ai_ci", "utf8mb4_general_ci", "utf8mb4_unicode_ci", "latin1_swedish_ci", "utf8mb4_0900_as_cs", "gbk_chinese_ci")
+USUAL = (
+    "utf8mb4_0900_ai_ci",
+    "utf8mb4_general_ci",
+    "utf8mb4_unicode_ci",
+    "latin1_swedish_ci",
+    "utf8mb4_0900_as_cs",
+    "gbk_chinese_ci",
+)
 SERVERS = ("5.7", "9.7", "mariadb") if ALL or THOROUGH else ("9.7",)
-REFUSED = frozenset({"cp1250_czech_cs", "latin2_czech_cs", "tis620_thai_ci", "utf8mb4_thai_520_w2", "utf8mb4_myanmar_ci"})
-"""Collations whose order is not known: their rules are more than weights of characters. Their kin in other character sets, too."""
+REFUSED = frozenset(
+    {
+        "cp1250_czech_cs",
+        "latin2_czech_cs",
+        "tis620_thai_ci",
+        "utf8mb4_thai_520_w2",
+        "utf8mb4_myanmar_ci",
+    }
+)
+"""Collations whose order is not known: their rules are more than weights of characters. Their kin
+in other character sets, too."""
 BY_CODE = "big5_chinese_ci"
-"""It compares by the bytes of a character, though WEIGHT_STRING (and ORDER BY without a key) go by strokes; seen on 9.7.4 and 10.11.18."""
+"""It compares by the bytes of a character, though WEIGHT_STRING (and ORDER BY without a key) go by
+strokes; seen on 9.7.4 and 10.11.18."""
 DISPUTED = "MySQL and MariaDB differ"
 PAIRS_OF_CROATIAN = ("lJ", "nJ", "dŽ")
 CHUNK = 50_000
@@ -69,7 +93,9 @@ class Asked:
         if self.name != "mariadb":
             source = "collation_name FROM information_schema.collations"
         names = [full_name(row[0], "") for row in self.query(f"SELECT {source}")]
-        self.collations = sorted(name for name in names if name != "binary" and not is_refused(name) and is_wanted(name))
+        self.collations = sorted(
+            name for name in names if name != "binary" and not is_refused(name) and is_wanted(name)
+        )
 
     def query(self, sql: str) -> tuple[tuple[Any, ...], ...]:
         with self.connection.cursor() as cursor:
@@ -77,14 +103,26 @@ class Asked:
             return tuple(cursor.fetchall())
 
     def fill(self, charset: str, texts: list[bytes]) -> list[bytes]:
-        """A table of texts; gives those that the server took for well formed, in the order of their numbers."""
+        """A table of texts; gives those that the server took for well formed, in the order of their
+        numbers."""
         self.query("DROP TABLE IF EXISTS texts")
-        self.query(f"CREATE TABLE texts (n int PRIMARY KEY, t varchar(200) CHARACTER SET {charset}) ENGINE = InnoDB")
+        self.query(
+            f"CREATE TABLE texts (n int PRIMARY KEY, t varchar(200) CHARACTER SET {charset}) "
+            "ENGINE = InnoDB"
+        )
         for start in range(0, len(texts), 5000):
-            rows = [f"({start + at}, x'{text.hex()}')" for at, text in enumerate(texts[start : start + 5000])]
+            rows = [
+                f"({start + at}, x'{text.hex()}')"
+                for at, text in enumerate(texts[start : start + 5000])
+            ]
             self.query(f"INSERT IGNORE INTO texts VALUES {', '.join(rows)}")
         longer = int(any(len(text) > 4 for text in texts))
-        taken = {n: bytes.fromhex(text) for n, text in self.query(f"SELECT n, HEX(t) FROM texts WHERE CHAR_LENGTH(t) = 1 OR {longer}")}
+        taken = {
+            n: bytes.fromhex(text)
+            for n, text in self.query(
+                f"SELECT n, HEX(t) FROM texts WHERE CHAR_LENGTH(t) = 1 OR {longer}"
+            )
+        }
         wrong = [str(n) for n, text in enumerate(texts) if taken.get(n) != text]
         if wrong:
             self.query(f"DELETE FROM texts WHERE n IN ({', '.join(wrong)})")
@@ -93,13 +131,19 @@ class Asked:
     def weights(self, collation: str) -> list[str]:
         """WEIGHT_STRING of each text of the table, in hexadecimal digits."""
         weight = f"HEX(WEIGHT_STRING(t COLLATE {collation}))"
-        groups = self.query(f"SELECT GROUP_CONCAT({weight} ORDER BY n) FROM texts GROUP BY n DIV {CHUNK} ORDER BY n DIV {CHUNK}")
+        groups = self.query(
+            f"SELECT GROUP_CONCAT({weight} ORDER BY n) FROM texts GROUP BY n DIV {CHUNK} ORDER BY "
+            f"n DIV {CHUNK}"
+        )
         return [weights for (group,) in groups for weights in group.split(",")]
 
     def signs(self, collation: str) -> list[int]:
         """How each text of an even number compares with the next one."""
         one, two = (f"{side}.t COLLATE {collation}" for side in ("a", "b"))
-        sql = f"SELECT ({one} > {two}) - ({one} < {two}) FROM texts a JOIN texts b ON b.n = a.n + 1 WHERE a.n % 2 = 0 ORDER BY a.n"
+        sql = (
+            f"SELECT ({one} > {two}) - ({one} < {two}) FROM texts a JOIN texts b ON b.n = a.n + 1 "
+            "WHERE a.n % 2 = 0 ORDER BY a.n"
+        )
         return [row[0] for row in self.query(sql)]
 
 
@@ -107,15 +151,25 @@ def is_wanted(collation: str) -> bool:
     """All of them, those that stand for themselves in CI, each twelfth of these by default."""
     if ALL:
         return True
-    return is_of_its_own(collation) and (THOROUGH or zlib.crc32(collation.encode()) % 12 == 0 or collation in USUAL)
+    return is_of_its_own(collation) and (
+        THOROUGH or zlib.crc32(collation.encode()) % 12 == 0 or collation in USUAL
+    )
 
 
 def is_of_its_own(collation: str) -> bool:
     """Not one that another character set, or MariaDB with fewer levels, has too."""
     charset, _, rest = collation.partition("_")
     if "uca1400" in rest:
-        return charset == "utf8mb4" and rest.endswith(("_as_cs", "_nopad_ai_cs")) and ("nopad" not in rest or "uca1400_nopad" in rest)
-    return charset == "utf8mb4" or charset not in UNICODE or rest in ("bin", "general_ci", "unicode_ci", "unicode_520_ci")
+        return (
+            charset == "utf8mb4"
+            and rest.endswith(("_as_cs", "_nopad_ai_cs"))
+            and ("nopad" not in rest or "uca1400_nopad" in rest)
+        )
+    return (
+        charset == "utf8mb4"
+        or charset not in UNICODE
+        or rest in ("bin", "general_ci", "unicode_ci", "unicode_520_ci")
+    )
 
 
 def is_refused(collation: str) -> bool:
@@ -132,7 +186,11 @@ def expected(collation: str, text: bytes) -> str:
     try:
         levels = keys.weigh(text)
     except Incomparable:
-        return DISPUTED if any(text_of(collation, text).count(pair) for pair in PAIRS_OF_CROATIAN) else "refused"
+        return (
+            DISPUTED
+            if any(text_of(collation, text).count(pair) for pair in PAIRS_OF_CROATIAN)
+            else "refused"
+        )
     if len(levels) == 4 and not levels[3]:
         levels.pop()
     unit = "latin-1" if keys.unit == 1 else "utf-16-be"
@@ -149,7 +207,9 @@ def text_of(collation: str, text: bytes) -> str:
 
 @pytest.fixture(scope="module", params=SERVERS)
 def asked(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Iterator[Asked]:
-    server = server_factory(request.param, options={"innodb_flush_log_at_trx_commit": 0, "sync_binlog": 0})
+    server = server_factory(
+        request.param, options={"innodb_flush_log_at_trx_commit": 0, "sync_binlog": 0}
+    )
     yield Asked(server)
     server.close()
 
@@ -160,8 +220,16 @@ def sample(charset: str) -> list[bytes]:
         return list(characters_of(charset))
     if charset in UNICODE:
         texts = enumerate(characters_of(charset))
-        return [text for at, text in texts if at % 9973 == 0 or (at < 0x3000 and is_likely(text.decode(UNICODE[charset])))]
-    return [text for at, text in enumerate(characters_of(charset)) if at < 256 or at % (23 if at < 40_000 else 1999) == 0]
+        return [
+            text
+            for at, text in texts
+            if at % 9973 == 0 or (at < 0x3000 and is_likely(text.decode(UNICODE[charset])))
+        ]
+    return [
+        text
+        for at, text in enumerate(characters_of(charset))
+        if at < 256 or at % (23 if at < 40_000 else 1999) == 0
+    ]
 
 
 def is_likely(char: str) -> bool:
@@ -199,9 +267,11 @@ def test_weights_of_characters(asked: Asked) -> None:
 
 
 def random_texts(charset: str, count: int, rng: random.Random) -> list[str]:
-    """Pairs of texts that are nearly the same: of letters that contract, marks, spaces, and what comes before a space."""
+    """Pairs of texts that are nearly the same: of letters that contract, marks, spaces, and what
+    comes before a space."""
     letters = "aAbcChHdDzZžŽlLnNjJsStyYgkAaßæÆøåÄöüÜéñ"
-    others = " \t\x01-_ \xa0\u0300\u0301\u0303\u0307\u030c\u0323\u0338·ıİŁłĳŉΑαЙйиёьアかガーゝヽヾ゙ㄅ中文阿一가각힣"
+    others = " \t\x01-_ \xa0\u0300\u0301\u0303\u0307\u030c\u0323\u0338"
+    others += "·ıİŁłĳŉΑαЙйиёьアかガーゝヽヾ゙ㄅ中文阿一가각힣"
     others += "\u0e40\u0e01\u0e33\u0dd9\u0dca\U0001f600\U00020000\ufdfa\ufffd"
     texts = []
     for _ in range(count):
@@ -212,7 +282,9 @@ def random_texts(charset: str, count: int, rng: random.Random) -> list[str]:
         two = list(one)
         for _ in range(rng.randrange(3)):
             at = rng.randrange(len(two) + 1)
-            two[at : at + rng.randrange(2)] = rng.choice(("", " ", "  ", "\u0301", rng.choice(letters), rng.choice(others)))
+            two[at : at + rng.randrange(2)] = rng.choice(
+                ("", " ", "  ", "\u0301", rng.choice(letters), rng.choice(others))
+            )
         if rng.random() < 0.3:
             two = list("".join(two).swapcase())
         texts += ["".join(one), "".join(two)]
@@ -224,11 +296,16 @@ def random_texts(charset: str, count: int, rng: random.Random) -> list[str]:
 def random_bytes(characters: list[bytes], count: int, rng: random.Random) -> list[bytes]:
     texts = []
     for _ in range(count):
-        one_text = [rng.choice((b" ", b"\t", b"a", b"A", b"s", b"S", rng.choice(characters))) for _ in range(rng.randrange(7))]
+        one_text = [
+            rng.choice((b" ", b"\t", b"a", b"A", b"s", b"S", rng.choice(characters)))
+            for _ in range(rng.randrange(7))
+        ]
         two_text = list(one_text)
         for _ in range(rng.randrange(3)):
             at = rng.randrange(len(two_text) + 1)
-            two_text[at : at + rng.randrange(2)] = [rng.choice((b" ", b"\x1f", b"!", rng.choice(characters)))]
+            two_text[at : at + rng.randrange(2)] = [
+                rng.choice((b" ", b"\x1f", b"!", rng.choice(characters)))
+            ]
         if rng.random() < 0.3:
             two_text = [char.swapcase() if len(char) == 1 else char for char in two_text]
         texts += [b"".join(one_text), b"".join(two_text)]
@@ -248,7 +325,12 @@ def test_weights_and_order_of_texts(asked: Asked) -> None:
             texts = random_bytes(characters, pairs, rng)
         if asked.fill(charset, texts) != texts:
             known = set(asked.fill(charset, texts))
-            texts = [text for at in range(0, len(texts), 2) if {*texts[at : at + 2]} <= known for text in texts[at : at + 2]]
+            texts = [
+                text
+                for at in range(0, len(texts), 2)
+                if {*texts[at : at + 2]} <= known
+                for text in texts[at : at + 2]
+            ]
             assert asked.fill(charset, texts) == texts
         for collation in collations:
             key = collation_key(collation)
@@ -260,12 +342,21 @@ def test_weights_and_order_of_texts(asked: Asked) -> None:
                         break
             for at, sign in enumerate(asked.signs(collation)):
                 one, two = texts[2 * at], texts[2 * at + 1]
-                if rule is not None and rule.table == "croatian_ci" and DISPUTED in (expected(collation, one), expected(collation, two)):
+                if (
+                    rule is not None
+                    and rule.table == "croatian_ci"
+                    and DISPUTED in (expected(collation, one), expected(collation, two))
+                ):
                     continue
                 count += 1
                 if (key(one) > key(two)) - (key(one) < key(two)) != sign:
                     wrong.append(
-                        (collation, one.decode(UNICODE.get(charset, "latin-1")), two.decode(UNICODE.get(charset, "latin-1")), sign)
+                        (
+                            collation,
+                            one.decode(UNICODE.get(charset, "latin-1")),
+                            two.decode(UNICODE.get(charset, "latin-1")),
+                            sign,
+                        )
                     )
                     break
     print(asked.name, count)

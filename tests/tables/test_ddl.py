@@ -1,4 +1,5 @@
-"""The log's DDL on tables with rows: every operation, the server's error numbers, and what is passed over with a word."""
+"""The log's DDL on tables with rows: every operation, the server's error numbers, and what is
+passed over with a word."""
 
 from __future__ import annotations
 
@@ -9,16 +10,15 @@ from typing import Any
 import pytest
 
 import applier
-from applier.errors import BinlagError, InputError, ReplicationError
+from applier.errors import ReplicationError
 from applier.tables.catalog import Tables
 from applier.tables.ddl.ddl_session import DdlSession
 from applier.tables.ddl.execution import apply_ddl
 from applier.tables.expressions.auto_numbers import NumberSteps
-from applier.tables.expressions.literals import string_literal
-from applier.tables.expressions.operands import Scope, Session
-from applier.tables.sql.statement_kind import statement_kind
+from applier.tables.expressions.operands import Session
 
-SCHEMA = """CREATE TABLE d.t (id int NOT NULL, a int DEFAULT 5, b varchar(10) CHARSET utf8mb4 DEFAULT 'q', PRIMARY KEY (id), KEY k (a));
+SCHEMA = """CREATE TABLE d.t (id int NOT NULL, a int DEFAULT 5,
+    b varchar(10) CHARSET utf8mb4 DEFAULT 'q', PRIMARY KEY (id), KEY k (a));
 INSERT INTO d.t VALUES (1, 10, 'x'), (2, NULL, 'é'), (3, 30, NULL);"""
 
 
@@ -47,10 +47,13 @@ def number(*statements: str, **options: Any) -> int:
     [
         ("ADD c int", [(1, 10, "x", None), (2, None, "é", None), (3, 30, None, None)]),
         ("ADD COLUMN c int NOT NULL", [(1, 10, "x", 0), (2, None, "é", 0), (3, 30, None, 0)]),
-        ("ADD c varchar(3) DEFAULT 'z' FIRST", [("z", 1, 10, "x"), ("z", 2, None, "é"), ("z", 3, 30, None)]),
+        ("ADD c varchar(3) DEFAULT 'z' FIRST",
+         [("z", 1, 10, "x"), ("z", 2, None, "é"), ("z", 3, 30, None)]),
         ("ADD c int DEFAULT 1 AFTER id", [(1, 1, 10, "x"), (2, 1, None, "é"), (3, 1, 30, None)]),
-        ("ADD (c int DEFAULT 1, e int DEFAULT 2)", [(1, 10, "x", 1, 2), (2, None, "é", 1, 2), (3, 30, None, 1, 2)]),
-        ("ADD g int GENERATED ALWAYS AS (id * 2) STORED", [(1, 10, "x", 2), (2, None, "é", 4), (3, 30, None, 6)]),
+        ("ADD (c int DEFAULT 1, e int DEFAULT 2)",
+         [(1, 10, "x", 1, 2), (2, None, "é", 1, 2), (3, 30, None, 1, 2)]),
+        ("ADD g int GENERATED ALWAYS AS (id * 2) STORED",
+         [(1, 10, "x", 2), (2, None, "é", 4), (3, 30, None, 6)]),
         ("ADD g int AS (a + 1)", [(1, 10, "x", 11), (2, None, "é", None), (3, 30, None, 31)]),
         ("DROP a", [(1, "x"), (2, "é"), (3, None)]),
         ("DROP COLUMN a, DROP COLUMN b", [(1,), (2,), (3,)]),
@@ -58,22 +61,27 @@ def number(*statements: str, **options: Any) -> int:
         ("MODIFY a bigint unsigned", [(1, 10, "x"), (2, None, "é"), (3, 30, None)]),
         ("MODIFY a int NOT NULL", [(1, 10, "x"), (2, 0, "é"), (3, 30, None)]),
         ("MODIFY a varchar(5)", [(1, "10", "x"), (2, None, "é"), (3, "30", None)]),
-        ("MODIFY a decimal(5,2) AFTER b", [(1, "x", Decimal("10.00")), (2, "é", None), (3, None, Decimal("30.00"))]),
-        ("MODIFY b varchar(10) CHARSET latin1 FIRST", [("x", 1, 10), ("é", 2, None), (None, 3, 30)]),
+        ("MODIFY a decimal(5,2) AFTER b",
+         [(1, "x", Decimal("10.00")), (2, "é", None), (3, None, Decimal("30.00"))]),
+        ("MODIFY b varchar(10) CHARSET latin1 FIRST",
+         [("x", 1, 10), ("é", 2, None), (None, 3, 30)]),
         ("CHANGE a z smallint", [(1, 10, "x"), (2, None, "é"), (3, 30, None)]),
-        ("CHANGE a z int FIRST, CHANGE b y varchar(10)", [(10, 1, "x"), (None, 2, "é"), (30, 3, None)]),
+        ("CHANGE a z int FIRST, CHANGE b y varchar(10)",
+         [(10, 1, "x"), (None, 2, "é"), (30, 3, None)]),
         ("RENAME COLUMN a TO z", [(1, 10, "x"), (2, None, "é"), (3, 30, None)]),
         ("CONVERT TO CHARACTER SET latin1", [(1, 10, "x"), (2, None, "é"), (3, 30, None)]),
         ("ENGINE=MyISAM", [(1, 10, "x"), (2, None, "é"), (3, 30, None)]),
-        ("DROP PRIMARY KEY, ADD PRIMARY KEY (id DESC)", [(3, 30, None), (2, None, "é"), (1, 10, "x")]),
+        ("DROP PRIMARY KEY, ADD PRIMARY KEY (id DESC)",
+         [(3, 30, None), (2, None, "é"), (1, 10, "x")]),
         ("DROP PRIMARY KEY, ORDER BY id DESC", [(3, 30, None), (2, None, "é"), (1, 10, "x")]),
         ("", [(1, 10, "x"), (2, None, "é"), (3, 30, None)]),
         ("FORCE, ALGORITHM=INPLACE, LOCK=NONE", [(1, 10, "x"), (2, None, "é"), (3, 30, None)]),
         ("SECONDARY_LOAD", [(1, 10, "x"), (2, None, "é"), (3, 30, None)]),
         ("SECONDARY_UNLOAD PARTITION (p0, p1)", [(1, 10, "x"), (2, None, "é"), (3, 30, None)]),
-        ("ADD COLUMN IF NOT EXISTS a int, DROP COLUMN IF EXISTS zz", [(1, 10, "x"), (2, None, "é"), (3, 30, None)]),
+        ("ADD COLUMN IF NOT EXISTS a int, DROP COLUMN IF EXISTS zz",
+         [(1, 10, "x"), (2, None, "é"), (3, 30, None)]),
     ],
-)
+)  # fmt: skip
 def test_alter_table_and_the_rows(clause: str, found: list[tuple[Any, ...]]) -> None:
     assert rows(f"ALTER TABLE t {clause}") == found
 
@@ -91,11 +99,19 @@ def test_alter_table_and_the_rows(clause: str, found: list[tuple[Any, ...]]) -> 
         ("INPLACE", 5, 30, ", AUTO_INCREMENT = 3", [5, 10, 15]),
     ],
 )
-def test_numbers_of_a_new_column(algorithm: str, increment: int, offset: int, start: str, numbers: list[int]) -> None:
+def test_numbers_of_a_new_column(
+    algorithm: str, increment: int, offset: int, start: str, numbers: list[int]
+) -> None:
     """Seen on 5.7.29, 9.7.4 and MariaDB 10.11.18."""
     tables = applier.load_schema(SCHEMA)
     session = DdlSession(expressions=Session(numbers=NumberSteps(increment, offset)))
-    apply_ddl(tables, f"ALTER TABLE t DROP PRIMARY KEY, ADD n INT AUTO_INCREMENT PRIMARY KEY{start}, ALGORITHM={algorithm}", "d", session)
+    apply_ddl(
+        tables,
+        f"ALTER TABLE t DROP PRIMARY KEY, ADD n INT AUTO_INCREMENT PRIMARY KEY{start}, "
+        f"ALGORITHM={algorithm}",
+        "d",
+        session,
+    )
     assert [row[-1] for row in tables["d.t"].rows()] == numbers
 
 
@@ -104,19 +120,30 @@ def test_a_number_beyond_the_type_of_a_new_column_is_refused() -> None:
     tables = applier.load_schema(SCHEMA)
     session = DdlSession(server="mariadb", expressions=Session(mariadb=True))
     with pytest.raises(ReplicationError, match="number 128 in column n of type tinyint") as caught:
-        apply_ddl(tables, "ALTER TABLE t DROP PRIMARY KEY, ADD n TINYINT AUTO_INCREMENT PRIMARY KEY, AUTO_INCREMENT=127", "d", session)
+        apply_ddl(
+            tables,
+            "ALTER TABLE t DROP PRIMARY KEY, ADD n TINYINT AUTO_INCREMENT PRIMARY KEY, "
+            "AUTO_INCREMENT=127",
+            "d",
+            session,
+        )
     assert caught.value.number == 1235
 
 
 def test_a_tablespace_comes_as_a_file() -> None:
-    with pytest.raises(ReplicationError, match="its rows are in files that the log does not have") as caught:
+    with pytest.raises(
+        ReplicationError, match="its rows are in files that the log does not have"
+    ) as caught:
         run("ALTER TABLE t DISCARD TABLESPACE", "ALTER TABLE t IMPORT TABLESPACE")
     assert caught.value.number == 1235
 
 
 def test_a_discarded_tablespace_takes_the_rows_away() -> None:
-    """As on 5.7.29, 9.7.4 and MariaDB 10.11.18: ALTER TABLE and RENAME leave it so, MariaDB's TRUNCATE does not."""
-    tables = run("ALTER TABLE t DISCARD TABLESPACE", "ALTER TABLE t ADD KEY (a)", "RENAME TABLE t TO u")
+    """As on 5.7.29, 9.7.4 and MariaDB 10.11.18: ALTER TABLE and RENAME leave it so, MariaDB's
+    TRUNCATE does not."""
+    tables = run(
+        "ALTER TABLE t DISCARD TABLESPACE", "ALTER TABLE t ADD KEY (a)", "RENAME TABLE t TO u"
+    )
     assert tables["d.u"].why_unreadable == "Tablespace has been discarded for table 'u' (1814)"
     apply_ddl(tables, "TRUNCATE TABLE u", "d", DdlSession())
     assert (tables["d.u"].is_readable, tables["d.u"].rows()) == (True, [])
@@ -143,8 +170,13 @@ def test_names_after_a_change() -> None:
 
 
 def test_a_column_takes_its_keys_along() -> None:
-    definition = run("ALTER TABLE t ADD KEY two (a, b)", "ALTER TABLE t DROP COLUMN a")["d.t"].definition
-    assert [(key.name, key.columns) for key in definition.keys] == [("PRIMARY", (0,)), ("two", (1,))]
+    definition = run("ALTER TABLE t ADD KEY two (a, b)", "ALTER TABLE t DROP COLUMN a")[
+        "d.t"
+    ].definition
+    assert [(key.name, key.columns) for key in definition.keys] == [
+        ("PRIMARY", (0,)),
+        ("two", (1,)),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -169,12 +201,18 @@ def test_indexes(statement: str, keys: list[str]) -> None:
 
 
 def test_index_visibility() -> None:
-    visible = [run(f"ALTER TABLE t ALTER INDEX k {word}")["d.t"].definition.keys[1].visible for word in ("INVISIBLE", "VISIBLE")]
+    visible = [
+        run(f"ALTER TABLE t ALTER INDEX k {word}")["d.t"].definition.keys[1].visible
+        for word in ("INVISIBLE", "VISIBLE")
+    ]
     assert visible == [False, True]
 
 
 def test_a_new_unique_key_over_equal_rows() -> None:
-    schema = "CREATE TABLE d.t (a int, b int); INSERT INTO d.t VALUES (1, 1), (2, 1), (3, NULL), (4, NULL);"
+    schema = (
+        "CREATE TABLE d.t (a int, b int); INSERT INTO d.t VALUES (1, 1), (2, 1), (3, NULL), (4, "
+        "NULL);"
+    )
     assert number("ALTER TABLE t ADD UNIQUE (b)", schema=schema) == 1062
     assert len(rows("ALTER TABLE t ADD UNIQUE (a)", schema=schema)) == 4
     tables = applier.load_schema(schema)
@@ -184,8 +222,14 @@ def test_a_new_unique_key_over_equal_rows() -> None:
 
 
 def test_values_that_do_not_fit_a_new_type_are_clamped() -> None:
-    schema = "CREATE TABLE d.t (a int, b varchar(10)); INSERT INTO d.t VALUES (300, 'abcdef'), (-5, '7x');"
-    assert rows("ALTER TABLE t MODIFY a tinyint unsigned, MODIFY b varchar(3)", schema=schema) == [(255, "abc"), (0, "7x")]
+    schema = (
+        "CREATE TABLE d.t (a int, b varchar(10)); INSERT INTO d.t VALUES (300, 'abcdef'), (-5, "
+        "'7x');"
+    )
+    assert rows("ALTER TABLE t MODIFY a tinyint unsigned, MODIFY b varchar(3)", schema=schema) == [
+        (255, "abc"),
+        (0, "7x"),
+    ]
 
 
 # tables and databases
@@ -198,7 +242,10 @@ def test_create_like_and_select() -> None:
         "CREATE TABLE s2 (id int NOT NULL, z int DEFAULT 4) SELECT * FROM t",
         "CREATE TABLE x.l2 (LIKE d.t)",
     )
-    assert (len(tables["d.l"]), [key.name for key in tables["d.l"].definition.keys]) == (0, ["PRIMARY", "k"])
+    assert (len(tables["d.l"]), [key.name for key in tables["d.l"].definition.keys]) == (
+        0,
+        ["PRIMARY", "k"],
+    )
     assert tables["d.s"].rows() == [(1, "x"), (2, "é"), (3, None)]
     assert [column.name for column in tables["d.s2"].definition.columns] == ["z", "id", "a", "b"]
     assert tables["d.s2"].rows()[0] == (4, 1, 10, "x")
@@ -234,22 +281,37 @@ def test_truncate_starts_the_counter_anew() -> None:
     assert run(schema=schema)["d.t"].auto_increment == 8
     assert run("TRUNCATE t", schema=schema)["d.t"].auto_increment == 1
     assert run("ALTER TABLE t AUTO_INCREMENT = 100", schema=schema)["d.t"].auto_increment == 100
-    assert run("CREATE TABLE u (id int AUTO_INCREMENT PRIMARY KEY) AUTO_INCREMENT=50", schema=schema)["d.u"].auto_increment == 50
+    assert (
+        run("CREATE TABLE u (id int AUTO_INCREMENT PRIMARY KEY) AUTO_INCREMENT=50", schema=schema)[
+            "d.u"
+        ].auto_increment
+        == 50
+    )
 
 
 def test_a_column_that_becomes_auto_increment_numbers_the_rows_in_scan_order() -> None:
     schema = "CREATE TABLE d.t (a int, b int); INSERT INTO d.t VALUES (7, 0), (5, 3), (7, 0);"
-    added = run("ALTER TABLE t ADD COLUMN id INT AUTO_INCREMENT PRIMARY KEY FIRST", schema=schema)["d.t"]
+    added = run("ALTER TABLE t ADD COLUMN id INT AUTO_INCREMENT PRIMARY KEY FIRST", schema=schema)[
+        "d.t"
+    ]
     assert (added.rows(), added.auto_increment) == ([(1, 7, 0), (2, 5, 3), (3, 7, 0)], 4)
-    begun = run("ALTER TABLE t ADD COLUMN id INT AUTO_INCREMENT PRIMARY KEY, AUTO_INCREMENT = 10", schema=schema)["d.t"]
+    begun = run(
+        "ALTER TABLE t ADD COLUMN id INT AUTO_INCREMENT PRIMARY KEY, AUTO_INCREMENT = 10",
+        schema=schema,
+    )["d.t"]
     assert begun.rows() == [(7, 0, 10), (5, 3, 11), (7, 0, 12)]
     changed = run("ALTER TABLE t MODIFY b INT AUTO_INCREMENT PRIMARY KEY", schema=schema)["d.t"]
     assert changed.rows() == [(7, 1), (5, 3), (7, 4)]
 
 
 def test_a_zero_of_an_auto_increment_column_stays_a_zero_when_the_table_is_altered() -> None:
-    schema = "CREATE TABLE d.t (id int AUTO_INCREMENT PRIMARY KEY); INSERT INTO d.t VALUES (0), (4);"
-    assert run("ALTER TABLE t MODIFY id BIGINT AUTO_INCREMENT", schema=schema)["d.t"].rows() == [(0,), (4,)]
+    schema = (
+        "CREATE TABLE d.t (id int AUTO_INCREMENT PRIMARY KEY); INSERT INTO d.t VALUES (0), (4);"
+    )
+    assert run("ALTER TABLE t MODIFY id BIGINT AUTO_INCREMENT", schema=schema)["d.t"].rows() == [
+        (0,),
+        (4,),
+    ]
 
 
 def test_databases() -> None:
@@ -259,7 +321,10 @@ def test_databases() -> None:
         "ALTER DATABASE e COLLATE utf8mb4_bin",
         "CREATE TABLE e.u (v varchar(3))",
     )
-    assert [tables[name].definition.columns[0].collation for name in ("e.t", "e.u")] == ["latin1_swedish_ci", "utf8mb4_bin"]
+    assert [tables[name].definition.columns[0].collation for name in ("e.t", "e.u")] == [
+        "latin1_swedish_ci",
+        "utf8mb4_bin",
+    ]
     apply_ddl(tables, "DROP DATABASE e", "d", DdlSession())
     assert [table.definition.full_name for table in tables] == ["d.t"]
     apply_ddl(tables, "DROP SCHEMA IF EXISTS e", "d", DdlSession())
@@ -269,7 +334,9 @@ def test_databases() -> None:
 
 def test_sequences_of_mariadb() -> None:
     tables = run(
-        "CREATE SEQUENCE s START WITH 5 INCREMENT BY -2 MINVALUE -100 MAXVALUE 50 CACHE 10", "CREATE SEQUENCE plain", server="mariadb"
+        "CREATE SEQUENCE s START WITH 5 INCREMENT BY -2 MINVALUE -100 MAXVALUE 50 CACHE 10",
+        "CREATE SEQUENCE plain",
+        server="mariadb",
     )
     assert tables["d.s"].rows() == [(5, -100, 50, 5, -2, 10, 0, 0)]
     assert tables["d.plain"].rows() == [(1, 1, 9223372036854775806, 1, 1, 1000, 0, 0)]
@@ -281,7 +348,10 @@ def test_sequences_of_mariadb() -> None:
     ("sql", "keys"),
     [
         ("CREATE INDEX i ON t (a) WAIT 1", ["PRIMARY", "k", "i"]),
-        ("CREATE INDEX i USING BTREE ON t (a) NOWAIT COMMENT 'WAIT' ALGORITHM=INPLACE", ["PRIMARY", "k", "i"]),
+        (
+            "CREATE INDEX i USING BTREE ON t (a) NOWAIT COMMENT 'WAIT' ALGORITHM=INPLACE",
+            ["PRIMARY", "k", "i"],
+        ),
         ("DROP INDEX k ON t WAIT 1", ["PRIMARY"]),
         ("DROP INDEX IF EXISTS k ON t NOWAIT LOCK=NONE", ["PRIMARY"]),
     ],
@@ -291,7 +361,9 @@ def test_mariadb_says_how_long_an_index_waits_for_its_table(sql: str, keys: list
 
 
 def test_or_replace_of_mariadb() -> None:
-    tables = run("CREATE OR REPLACE TABLE t (z int)", "CREATE OR REPLACE DATABASE e", server="mariadb")
+    tables = run(
+        "CREATE OR REPLACE TABLE t (z int)", "CREATE OR REPLACE DATABASE e", server="mariadb"
+    )
     assert [column.name for column in tables["d.t"].definition.columns] == ["z"]
 
 
@@ -301,129 +373,12 @@ def test_temporary_tables() -> None:
     assert temporary is not None
     assert temporary.definition.temporary
     assert [table.definition.name for table in tables] == ["t"]
-    assert run("CREATE TEMPORARY TABLE tmp (a int)", "DROP TEMPORARY TABLE IF EXISTS tmp").temporary("d", "tmp") is None
-
-
-@pytest.mark.parametrize(
-    ("statement", "error"),
-    [
-        ("CREATE TABLE t (a int)", 1050), ("DROP TABLE gone", 1051), ("ALTER TABLE gone ADD a int", 1146), ("TRUNCATE gone", 1146),
-        ("RENAME TABLE gone TO x", 1146), ("RENAME TABLE gone TO t", 1050),
-        ("RENAME TABLE t TO t", 1050), ("ALTER TABLE t ADD a int", 1060), ("ALTER TABLE t DROP zz", 1091),
-        ("ALTER TABLE t DROP KEY zz", 1091), ("ALTER TABLE t ADD KEY k (a)", 1061), ("ALTER TABLE t ADD PRIMARY KEY (a)", 1068),
-        ("ALTER TABLE t ADD KEY z (zz)", 1072), ("ALTER TABLE t MODIFY zz int", 1054), ("ALTER TABLE t CHANGE zz y int", 1054),
-        ("ALTER TABLE t ADD c int AFTER zz", 1054), ("CREATE DATABASE d", 1007), ("DROP DATABASE gone", 1008),
-        ("ALTER DATABASE gone CHARSET latin1", 1049),
-        ("CREATE TABLE l LIKE gone", 1146), ("CREATE INDEX i ON gone (a)", 1146), ("DROP INDEX zz ON t", 1091),
-        ("ALTER TABLE t RENAME COLUMN zz TO y", 1054),
-        ("ALTER TABLE t DROP PARTITION p0", 1235), ("ALTER TABLE t TRUNCATE PARTITION p0", 1235),
-        ("ALTER TABLE t EXCHANGE PARTITION p0 WITH TABLE u", 1235),
-        ("CREATE TABLE s AS SELECT count(*) FROM t GROUP BY a", 1235), ("CREATE TABLE s SELECT 1", 1235),
-        ("CREATE TABLE s SELECT a FROM t LIMIT 1", 1235), ("CREATE TABLE s SELECT a FROM t WHERE RAND() < 2", 1235),
-        ("CREATE TABLE s (PRIMARY KEY (a)) SELECT a FROM t", 1235), ("CREATE TABLE s SELECT n.a FROM t", 1235),
-        ("CREATE TABLE s SELECT a FROM t, t AS u", 1235),
-    ],
-)  # fmt: skip
-def test_the_servers_errors(statement: str, error: int | None) -> None:
-    tables = applier.load_schema(SCHEMA)
-    before = (tables["d.t"].rows(), tables["d.t"].definition)
-    with pytest.raises(BinlagError) as caught:
-        apply_ddl(tables, statement, "d", DdlSession())
-    assert getattr(caught.value, "number", None) == error
-    assert (tables["d.t"].rows(), tables["d.t"].definition) == before
-    assert len(tables) == 1
-
-
-def test_exists_already_or_not_there() -> None:
-    tables = applier.load_schema(SCHEMA)
-    for sql in ("CREATE TABLE IF NOT EXISTS t (z int)", "DROP TABLE IF EXISTS gone", "ALTER TABLE IF EXISTS gone ADD a int"):
-        assert apply_ddl(tables, sql, "d", DdlSession(server="mariadb"))
-    assert len(tables["d.t"]) == 3
-
-
-def test_a_replica_of_mariadb_executes_some_statements_again() -> None:
-    """slave_ddl_exec_mode=IDEMPOTENT, as tests/replica/test_real_mariadb.py asks a server."""
-    tables, session = applier.load_schema(SCHEMA), DdlSession(server="mariadb", executes_again=True)
-    for sql in ("CREATE DATABASE d", "DROP DATABASE gone", "DROP TABLE gone"):
-        assert apply_ddl(tables, sql, "d", session)
-    assert len(tables["d.t"]) == 3
-    told = apply_ddl(tables, "CREATE TABLE t (z int)", "d", session)
-    assert told is not None and "is replaced" in told
-    assert (len(tables["d.t"]), [column.name for column in tables["d.t"].definition.columns]) == (0, ["z"])
-    with pytest.raises(BinlagError, match="Table 't' already exists"):
-        applier.load_schema(SCHEMA + "CREATE TABLE d.t (a int);", server="mariadb")
-
-
-def test_alter_if_exists_of_a_table_that_is_there() -> None:
-    assert rows("ALTER TABLE IF EXISTS t DROP a, DROP b", server="mariadb") == [(1,), (2,), (3,)]
-
-
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "CREATE VIEW v AS SELECT 1", "CREATE OR REPLACE ALGORITHM=MERGE DEFINER=`a`@`b` SQL SECURITY DEFINER VIEW v AS SELECT 1",
-        "DROP VIEW v",
-        "CREATE DEFINER=`root`@`%` TRIGGER tr BEFORE INSERT ON t FOR EACH ROW SET NEW.a = 1", "DROP TRIGGER tr",
-        "CREATE FUNCTION f() RETURNS INT RETURN 1",
-        "CREATE EVENT e ON SCHEDULE EVERY 1 DAY DO DELETE FROM t", "CREATE USER u", "ALTER USER u IDENTIFIED BY 'x'",
-        "GRANT ALL ON *.* TO u", "FLUSH TABLES",
-        "ANALYZE TABLE t", "OPTIMIZE TABLE t", "SET PASSWORD = 'x'", "CREATE ROLE r", "RENAME USER a TO b", "ALTER VIEW v AS SELECT 2",
-        "DROP PROCEDURE IF EXISTS p",
-        "CREATE TABLESPACE ts ADD DATAFILE 'x'", "INSTALL PLUGIN x SONAME 'y'",
-    ],
-)  # fmt: skip
-def test_what_changes_no_table_is_passed_over_with_a_word(sql: str) -> None:
-    tables = applier.load_schema(SCHEMA)
-    note = apply_ddl(tables, sql, "d", DdlSession())
-    assert note is not None
-    assert "not replayed" in note
-    assert len(tables["d.t"]) == 3
-
-
-def test_partition_maintenance_keeps_all_rows() -> None:
-    schema = "CREATE TABLE d.t (a int) PARTITION BY HASH (a) PARTITIONS 3; INSERT INTO d.t VALUES (1), (2);"
-    for clause in (
-        "ADD PARTITION PARTITIONS 2",
-        "COALESCE PARTITION 1",
-        "REORGANIZE PARTITION p0 INTO (PARTITION p9 VALUES LESS THAN (5))",
-        "REBUILD PARTITION ALL",
-    ):
-        tables = run(f"ALTER TABLE t {clause}", schema=schema)
-        assert (len(tables["d.t"]), tables["d.t"].definition.partitioned) == (2, True)
-    assert not run("ALTER TABLE t REMOVE PARTITIONING", schema=schema)["d.t"].definition.partitioned
-    assert run("ALTER TABLE t PARTITION BY KEY () PARTITIONS 4")["d.t"].definition.partitioned
-
-
-@pytest.mark.parametrize(
-    ("sql", "kind"),
-    [
-        ("  /* x */ insert into t", "INSERT"),
-        ("/*!50003 CREATE*/ TABLE", "CREATE"),
-        ("-- c\nDROP TABLE t", "DROP"),
-        ("# c\n(SELECT 1)", "SELECT"),
-        ("", ""),
-        ("/*M!100301 ALTER", "ALTER"),
-    ],
-)
-def test_the_first_word(sql: str, kind: str) -> None:
-    assert statement_kind(sql) == kind
-
-
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "ALTER TABLE t ADD c",
-        "ALTER TABLE t ADD KEY (",
-        "ALTER TABLE t RENAME COLUMN a",
-        "ALTER TABLE t MODIFY",
-        "RENAME TABLE t",
-        "ALTER TABLE t ORDER",
-        "CREATE SEQUENCE s START x",
-    ],
-)
-def test_sql_that_cannot_be_read(sql: str) -> None:
-    with pytest.raises(InputError, match="cannot be read"):
-        run(sql)
+    assert (
+        run("CREATE TEMPORARY TABLE tmp (a int)", "DROP TEMPORARY TABLE IF EXISTS tmp").temporary(
+            "d", "tmp"
+        )
+        is None
+    )
 
 
 # what is refused
@@ -436,7 +391,10 @@ CREATE TABLE d.none (id int) ENGINE=MRG_MyISAM;"""
 
 def test_a_merge_table_has_rows_that_are_not_its_own(tmp_path: Path) -> None:
     schema = MERGE + "INSERT INTO d.all_of_them VALUES (3), (4);"
-    assert rows("ALTER TABLE all_of_them ENGINE=InnoDB", table="d.all_of_them", schema=schema) == [(3,), (4,)]
+    assert rows("ALTER TABLE all_of_them ENGINE=InnoDB", table="d.all_of_them", schema=schema) == [
+        (3,),
+        (4,),
+    ]
     assert rows("TRUNCATE all_of_them", table="d.one", schema=schema) == []
     assert rows("ALTER TABLE none ENGINE=InnoDB", table="d.none", schema=schema) == []
     assert rows("DROP TABLE all_of_them", table="d.one", schema=schema) == [(3,), (4,)]
@@ -444,43 +402,23 @@ def test_a_merge_table_has_rows_that_are_not_its_own(tmp_path: Path) -> None:
     assert (tmp_path / "d.all_of_them.tsv").read_text() == (tmp_path / "d.one.tsv").read_text()
 
 
-@pytest.mark.parametrize("sql", ["DROP TABLE one", "ALTER TABLE one ADD b INT", "ALTER TABLE one ENGINE=InnoDB", "RENAME TABLE one TO two"])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "DROP TABLE one",
+        "ALTER TABLE one ADD b INT",
+        "ALTER TABLE one ENGINE=InnoDB",
+        "RENAME TABLE one TO two",
+    ],
+)
 def test_a_merge_table_over_another_table_cannot_be_read(sql: str) -> None:
     tables = run(sql, schema=MERGE)
     assert not tables["d.all_of_them"].is_readable
-    with pytest.raises(ReplicationError, match=r"Unable to open underlying table `d`\.`one`") as caught:
+    with pytest.raises(
+        ReplicationError, match=r"Unable to open underlying table `d`\.`one`"
+    ) as caught:
         tables["d.all_of_them"].rows()
     assert caught.value.number == 1168
-
-
-@pytest.mark.parametrize(
-    ("sql", "server"),
-    [
-        ("CREATE TABLE n (a ENUM(0xFF) CHARACTER SET utf8mb4)", "9.7"),
-        ("CREATE TABLE n (a ENUM(0x6100) CHARACTER SET binary)", "5.7"),
-        ("CREATE TABLE n (a CHAR(5) CHARACTER SET filename)", "mariadb"),
-        ("CREATE TABLE n (a CHAR(5)) CHARACTER SET filename", "mariadb"),
-    ],
-)
-def test_text_that_is_not_exact_is_refused(sql: str, server: str) -> None:
-    assert number(sql, server=server) == 1235
-
-
-def test_a_virtual_column_of_the_session_is_not_guessed(tmp_path: Path) -> None:
-    """The row has what the source's session computed; each reader sees another value."""
-    schema = "CREATE TABLE d.v (id int, m int AS (connection_id()) VIRTUAL, k int AS (id + 1) VIRTUAL)"
-    tables = run(schema=schema, server="mariadb")
-    tables.dump(tmp_path)
-    tables["d.v"].insert((1, 0, 2))
-    with pytest.raises(BinlagError, match="CONNECTION_ID"):
-        tables.dump(tmp_path)
-
-
-def test_text_of_a_client_with_swe7_is_refused_where_it_is_not_ascii() -> None:
-    session = Session(client="swe7", collation="swe7_swedish_ci")
-    assert string_literal("ab", session.dialect).value(Scope((), session)) == "ab"
-    with pytest.raises(ReplicationError, match="swe7"):
-        string_literal("a{", session.dialect)
 
 
 @pytest.mark.parametrize(
@@ -493,8 +431,16 @@ def test_text_of_a_client_with_swe7_is_refused_where_it_is_not_ascii() -> None:
         (("RENAME KEY f1 TO own", "ADD CONSTRAINT f2 FOREIGN KEY (a) REFERENCES t (id)"), "own"),
     ],
 )
-def test_the_key_made_for_a_foreign_key_gives_way_to_that_of_the_next(clauses: tuple[str, ...], left: str) -> None:
-    """As 5.6.24 (but for RENAME KEY), 5.7.29, 9.7.4 and MariaDB 10.11.18 show it; a key that was renamed is one like any other."""
-    schema = "CREATE TABLE d.t (id int PRIMARY KEY, a int, CONSTRAINT f1 FOREIGN KEY (a) REFERENCES d.t (id));"
-    altered = run(*(f"ALTER TABLE t {clause}" for clause in clauses), schema=schema)["d.t"].definition
+def test_the_key_made_for_a_foreign_key_gives_way_to_that_of_the_next(
+    clauses: tuple[str, ...], left: str
+) -> None:
+    """As 5.6.24 (but for RENAME KEY), 5.7.29, 9.7.4 and MariaDB 10.11.18 show it; a key that was
+    renamed is one like any other."""
+    schema = (
+        "CREATE TABLE d.t (id int PRIMARY KEY, a int, CONSTRAINT f1 FOREIGN KEY (a) "
+        "REFERENCES d.t (id));"
+    )
+    altered = run(*(f"ALTER TABLE t {clause}" for clause in clauses), schema=schema)[
+        "d.t"
+    ].definition
     assert [key.name for key in altered.keys] == ["PRIMARY", left]

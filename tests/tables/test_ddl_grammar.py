@@ -12,9 +12,16 @@ from applier.tables.expressions.row_expressions import Session
 from applier.tables.sql.set_statement import check_variables
 from applier.tables.sql.sql_mode_flags import SqlModeFlag
 from applier.tables.sql.sql_text import Lexis, Parser
-from applier.tables.sql.statement_kind import executed_statement, set_statement_names, statement_kind
+from applier.tables.sql.statement_kind import (
+    executed_statement,
+    set_statement_names,
+    statement_kind,
+)
 
-SCHEMA = "CREATE TABLE d.t (id int NOT NULL, a int, PRIMARY KEY (id), KEY k (a)); INSERT INTO d.t VALUES (1, 10), (2, 20);"
+SCHEMA = (
+    "CREATE TABLE d.t (id int NOT NULL, a int, PRIMARY KEY (id), KEY k (a)); "
+    "INSERT INTO d.t VALUES (1, 10), (2, 20);"
+)
 
 
 @pytest.mark.parametrize("server", ["5.7", "9.7", "mariadb"])
@@ -58,14 +65,23 @@ def test_what_is_not_understood_changes_nothing(sql: str, server: str) -> None:
 @pytest.mark.parametrize(("database", "number"), [("information_schema", 1235), ("nothing", 1146)])
 def test_tables_that_the_server_makes_up_are_not_known(database: str, number: int) -> None:
     with pytest.raises(ReplicationError) as caught:
-        apply_ddl(applier.load_schema(SCHEMA), f"CREATE TABLE x LIKE {database}.CHARACTER_SETS", "d", DdlSession())
+        apply_ddl(
+            applier.load_schema(SCHEMA),
+            f"CREATE TABLE x LIKE {database}.CHARACTER_SETS",
+            "d",
+            DdlSession(),
+        )
     assert caught.value.number == number
 
 
 def test_a_masking_policy_changes_no_row() -> None:
     tables = applier.load_schema(SCHEMA)
     before = tables["d.t"].definition
-    for sql in ("MODIFY a int MASKING POLICY p", "ALTER a DROP MASKING POLICY", "ALTER COLUMN a SET MASKING POLICY p"):
+    for sql in (
+        "MODIFY a int MASKING POLICY p",
+        "ALTER a DROP MASKING POLICY",
+        "ALTER COLUMN a SET MASKING POLICY p",
+    ):
         apply_ddl(tables, f"ALTER TABLE t {sql}", "d", DdlSession(server="9.7"))
     assert tables["d.t"].definition == before
     assert tables["d.t"].rows() == [(1, 10), (2, 20)]
@@ -96,10 +112,19 @@ def test_a_literal_of_a_generated_column_that_5_7_reads_anew() -> None:
 
 @pytest.mark.parametrize(
     ("server", "mode", "refused"),
-    [("mariadb", 0, True), ("mariadb", SqlModeFlag.NO_ENGINE_SUBSTITUTION, False), ("9.7", 0, False), ("5.7", 0, False)],
+    [
+        ("mariadb", 0, True),
+        ("mariadb", SqlModeFlag.NO_ENGINE_SUBSTITUTION, False),
+        ("9.7", 0, False),
+        ("5.7", 0, False),
+    ],
 )
-@pytest.mark.parametrize("sql", ["CREATE TABLE u (a int) ENGINE='Blackhole'", "ALTER TABLE t ENGINE=BLACKHOLE"])
-def test_an_engine_that_another_one_may_take_the_place_of(sql: str, server: str, mode: int, refused: bool) -> None:
+@pytest.mark.parametrize(
+    "sql", ["CREATE TABLE u (a int) ENGINE='Blackhole'", "ALTER TABLE t ENGINE=BLACKHOLE"]
+)
+def test_an_engine_that_another_one_may_take_the_place_of(
+    sql: str, server: str, mode: int, refused: bool
+) -> None:
     tables = applier.load_schema(SCHEMA)
     session = DdlSession(server=server)
     session.expressions.sql_mode = SqlModeFlag(mode)
@@ -127,7 +152,12 @@ def test_a_period_goes_by_its_name() -> None:
 
 def test_clauses_behind_validation_are_read() -> None:
     tables = applier.load_schema(SCHEMA)
-    apply_ddl(tables, "ALTER TABLE t WITHOUT VALIDATION, ADD c int DEFAULT 5", "d", DdlSession(server="5.7"))
+    apply_ddl(
+        tables,
+        "ALTER TABLE t WITHOUT VALIDATION, ADD c int DEFAULT 5",
+        "d",
+        DdlSession(server="5.7"),
+    )
     assert tables["d.t"].rows() == [(1, 10, 5), (2, 20, 5)]
 
 
@@ -135,7 +165,11 @@ def test_clauses_behind_validation_are_read() -> None:
     ("sql", "inner", "names"),
     [
         ("SET STATEMENT a=1 FOR CREATE TABLE t (a INT)", "CREATE TABLE t (a INT)", ["a"]),
-        ("set statement A=concat('FOR', 1), b = 'x' for ALTER TABLE t ADD b INT", "ALTER TABLE t ADD b INT", ["a", "b"]),
+        (
+            "set statement A=concat('FOR', 1), b = 'x' for ALTER TABLE t ADD b INT",
+            "ALTER TABLE t ADD b INT",
+            ["a", "b"],
+        ),
         ("SET STATEMENT a=1 FOR SET STATEMENT b=2 FOR DROP TABLE t", "DROP TABLE t", ["a", "b"]),
         ("/* x */ SET STATEMENT a=(1 + 2) FOR DROP TABLE t", "DROP TABLE t", ["a"]),
         ("SET a = 'SET STATEMENT x=1 FOR y'", "SET a = 'SET STATEMENT x=1 FOR y'", []),
@@ -152,9 +186,15 @@ def test_set_statement(sql: str, inner: str, names: list[str]) -> None:
 
 
 def test_variables_of_set_statement_that_are_not_known() -> None:
-    check_variables("SET STATEMENT lock_wait_timeout=1, sql_mode='', optimizer_switch='', join_buffer_size=5 FOR DROP TABLE t")
+    check_variables(
+        "SET STATEMENT lock_wait_timeout=1, sql_mode='', optimizer_switch='', join_buffer_size=5 "
+        "FOR DROP TABLE t"
+    )
     with pytest.raises(BinlagError, match="group_concat_max_len"):
-        check_variables("SET STATEMENT sql_mode='', group_concat_max_len=4 FOR INSERT INTO t SELECT GROUP_CONCAT(a) FROM u")
+        check_variables(
+            "SET STATEMENT sql_mode='', group_concat_max_len=4 FOR INSERT INTO t SELECT "
+            "GROUP_CONCAT(a) FROM u"
+        )
 
 
 def test_expressions_are_spelled_as_a_session_without_modes_reads_them() -> None:
@@ -168,7 +208,9 @@ def test_expressions_are_spelled_as_a_session_without_modes_reads_them() -> None
 def test_create_or_replace_that_failed_on_the_source() -> None:
     tables = applier.load_schema(SCHEMA)
     with pytest.raises(ReplicationError) as caught:
-        apply_ddl(tables, "CREATE OR REPLACE TABLE t", "d", DdlSession(server="mariadb", error_code=1113))
+        apply_ddl(
+            tables, "CREATE OR REPLACE TABLE t", "d", DdlSession(server="mariadb", error_code=1113)
+        )
     assert caught.value.number == 1113
     assert "d.t" not in tables
 
@@ -204,5 +246,7 @@ def test_a_column_name_that_the_server_does_not_keep() -> None:
 def test_mariadb_looks_for_the_old_name_first() -> None:
     """RENAME of a table that is not there to one that is: 1050 of 5.6, 5.7 and 9.7."""
     with pytest.raises(BinlagError) as caught:
-        apply_ddl(applier.load_schema(SCHEMA), "RENAME TABLE gone TO t", "d", DdlSession(server="mariadb"))
+        apply_ddl(
+            applier.load_schema(SCHEMA), "RENAME TABLE gone TO t", "d", DdlSession(server="mariadb")
+        )
     assert getattr(caught.value, "number", None) == 1146

@@ -1,4 +1,5 @@
-"""Tables in memory: scan order, duplicates, rollback, savepoints, MyISAM, foreign keys, the order of collations, dumps."""
+"""Tables in memory: scan order, duplicates, rollback, savepoints, MyISAM, foreign keys, the order
+of collations, dumps."""
 
 from __future__ import annotations
 
@@ -22,7 +23,11 @@ from lookup.table import Column
 
 def ref_of(table: MemoryTable, **wanted: Any) -> Any:
     positions = table.definition.positions
-    return next(ref for ref, row in table.scan() if all(row[positions[name]] == value for name, value in wanted.items()))
+    return next(
+        ref
+        for ref, row in table.scan()
+        if all(row[positions[name]] == value for name, value in wanted.items())
+    )
 
 
 # order
@@ -40,12 +45,16 @@ def ref_of(table: MemoryTable, **wanted: Any) -> Any:
     ],
 )
 def test_rows_are_read_in_the_order_of_the_clustered_key(definition: str, order: list[int]) -> None:
-    tables = applier.load_schema(f"CREATE TABLE d.t {definition}; INSERT INTO d.t VALUES (2, 20), (3, 10), (1, 30);")
+    tables = applier.load_schema(
+        f"CREATE TABLE d.t {definition}; INSERT INTO d.t VALUES (2, 20), (3, 10), (1, 30);"
+    )
     assert [row[0] for row in tables["d.t"].rows()] == order
 
 
 def test_slots_of_myisam_are_taken_again() -> None:
-    tables = applier.load_schema("CREATE TABLE d.t (a int) ENGINE=MyISAM; INSERT INTO d.t VALUES (1), (2), (3);")
+    tables = applier.load_schema(
+        "CREATE TABLE d.t (a int) ENGINE=MyISAM; INSERT INTO d.t VALUES (1), (2), (3);"
+    )
     table = tables["d.t"]
     table.delete(0)
     table.delete(1)
@@ -60,7 +69,8 @@ def test_slots_of_myisam_are_taken_again() -> None:
 
 def keyed() -> MemoryTable:
     tables = applier.load_schema(
-        "CREATE TABLE d.t (id int PRIMARY KEY, a int, b varchar(9), c int, UNIQUE u (a, c), UNIQUE p (b(2)), UNIQUE f ((a * 10)));"
+        "CREATE TABLE d.t (id int PRIMARY KEY, a int, b varchar(9), c int, UNIQUE u (a, c), "
+        "UNIQUE p (b(2)), UNIQUE f ((a * 10)));"
         "INSERT INTO d.t VALUES (1, 1, 'abc', 1), (2, NULL, NULL, NULL);"
     )
     return tables["d.t"]
@@ -116,10 +126,20 @@ def test_auto_increment_follows_what_is_inserted() -> None:
 # transactions
 
 
-OPERATIONS = st.lists(st.tuples(st.sampled_from(["insert", "update", "delete"]), st.integers(0, 9), st.integers(0, 9)), max_size=30)
+OPERATIONS = st.lists(
+    st.tuples(
+        st.sampled_from(["insert", "update", "delete"]), st.integers(0, 9), st.integers(0, 9)
+    ),
+    max_size=30,
+)
 
 
-@given(OPERATIONS, OPERATIONS, OPERATIONS, st.sampled_from(["PRIMARY KEY (id), UNIQUE u (a)", "KEY k (a)", "UNIQUE u (a)"]))
+@given(
+    OPERATIONS,
+    OPERATIONS,
+    OPERATIONS,
+    st.sampled_from(["PRIMARY KEY (id), UNIQUE u (a)", "KEY k (a)", "UNIQUE u (a)"]),
+)
 def test_rollback_gives_everything_back(first: Any, second: Any, third: Any, keys: str) -> None:
     """Rows, views over them, and what a unique key holds."""
     tables = applier.load_schema(f"CREATE TABLE d.t (id int NOT NULL, a int, {keys});")
@@ -158,12 +178,18 @@ def snapshot(table: MemoryTable) -> Any:
     """The rows in scan order, and what lookups by content and by key say."""
     contents = sorted((row, sorted(table.matches((0, 1), row))) for row in set(table.stored_rows()))
     uniques = [key for key in table.definition.keys if key.unique and not key.is_primary]
-    lookups = [[table.unique_lookup(key, (1,))((value,)) for value in range(10)] for key in uniques if key is not table.definition.primary]
+    lookups = [
+        [table.unique_lookup(key, (1,))((value,)) for value in range(10)]
+        for key in uniques
+        if key is not table.definition.primary
+    ]
     return table.rows(), contents, lookups, [table.reads_to(ref) for ref in table.refs()]
 
 
 def test_myisam_is_not_rolled_back() -> None:
-    tables = applier.load_schema("CREATE TABLE d.m (a int) ENGINE=MyISAM; CREATE TABLE d.i (a int);")
+    tables = applier.load_schema(
+        "CREATE TABLE d.m (a int) ENGINE=MyISAM; CREATE TABLE d.i (a int);"
+    )
     tables["d.m"].insert((1,))
     tables["d.i"].insert((1,))
     tables.rollback()
@@ -197,9 +223,12 @@ def test_detached_changes_stay_until_they_are_rolled_back() -> None:
 def family(actions: str = "") -> applier.Tables:
     return applier.load_schema(
         f"""CREATE TABLE d.p (id int PRIMARY KEY, v int);
-        CREATE TABLE d.c (id int PRIMARY KEY, p int, CONSTRAINT fk FOREIGN KEY (p) REFERENCES p (id) {actions});
-        CREATE TABLE d.g (id int PRIMARY KEY, c int, CONSTRAINT fg FOREIGN KEY (c) REFERENCES c (id) ON DELETE CASCADE);
-        INSERT INTO d.p VALUES (1, 0), (2, 0); INSERT INTO d.c VALUES (10, 1), (11, 1), (12, NULL); INSERT INTO d.g VALUES (100, 10),
+        CREATE TABLE d.c (id int PRIMARY KEY, p int,
+            CONSTRAINT fk FOREIGN KEY (p) REFERENCES p (id) {actions});
+        CREATE TABLE d.g (id int PRIMARY KEY, c int,
+            CONSTRAINT fg FOREIGN KEY (c) REFERENCES c (id) ON DELETE CASCADE);
+        INSERT INTO d.p VALUES (1, 0), (2, 0); INSERT INTO d.c VALUES (10, 1), (11, 1), (12, NULL);
+        INSERT INTO d.g VALUES (100, 10),
         (101, 12);"""
     )
 
@@ -219,7 +248,9 @@ def test_a_child_without_a_parent() -> None:
     assert len(tables["d.c"]) == 5
 
 
-@pytest.mark.parametrize("actions", ["", "ON DELETE RESTRICT", "ON DELETE NO ACTION", "ON UPDATE CASCADE"])
+@pytest.mark.parametrize(
+    "actions", ["", "ON DELETE RESTRICT", "ON DELETE NO ACTION", "ON UPDATE CASCADE"]
+)
 def test_a_parent_that_is_needed(actions: str) -> None:
     tables = family(actions)
     with pytest.raises(RowIsReferenced):
@@ -251,9 +282,11 @@ def test_set_null() -> None:
 def test_a_cascade_that_is_refused_on_its_way_takes_everything_back() -> None:
     tables = applier.load_schema(
         """CREATE TABLE d.p (id int PRIMARY KEY);
-        CREATE TABLE d.c (id int PRIMARY KEY, p int, FOREIGN KEY (p) REFERENCES p (id) ON DELETE CASCADE);
+        CREATE TABLE d.c (id int PRIMARY KEY, p int,
+            FOREIGN KEY (p) REFERENCES p (id) ON DELETE CASCADE);
         CREATE TABLE d.g (c int, FOREIGN KEY (c) REFERENCES c (id));
-        INSERT INTO d.p VALUES (1); INSERT INTO d.c VALUES (10, 1), (11, 1); INSERT INTO d.g VALUES (11);"""
+        INSERT INTO d.p VALUES (1); INSERT INTO d.c VALUES (10, 1), (11, 1);
+        INSERT INTO d.g VALUES (11);"""
     )
     with pytest.raises(RowIsReferenced):
         tables["d.p"].delete(1)
@@ -261,7 +294,10 @@ def test_a_cascade_that_is_refused_on_its_way_takes_everything_back() -> None:
 
 
 def test_a_table_that_refers_to_itself() -> None:
-    tables = applier.load_schema("CREATE TABLE d.t (id int PRIMARY KEY, up int, FOREIGN KEY (up) REFERENCES t (id) ON DELETE CASCADE);")
+    tables = applier.load_schema(
+        "CREATE TABLE d.t (id int PRIMARY KEY, up int, FOREIGN KEY (up) REFERENCES t (id) "
+        "ON DELETE CASCADE);"
+    )
     for row in ((1, 1), (2, 1), (3, 2)):
         tables["d.t"].insert(row)
     tables["d.t"].delete(1)
@@ -288,20 +324,27 @@ def key_of(collation: str, text: str) -> Any:
 
 
 ALIKE = [
-    ("utf8mb4_0900_ai_ci", "Ab", "aB", True), ("utf8mb4_0900_ai_ci", "e", "é", True), ("utf8mb4_0900_ai_ci", "a", "a ", False),
-    ("utf8mb4_0900_as_ci", "e", "é", False), ("utf8mb4_0900_as_ci", "É", "é", True), ("utf8mb4_0900_as_cs", "A", "a", False),
-    ("utf8mb4_0900_bin", "a", "A", False), ("utf8mb4_0900_bin", "a", "a ", False), ("utf8mb4_bin", "a", "a  ", True),
+    ("utf8mb4_0900_ai_ci", "Ab", "aB", True), ("utf8mb4_0900_ai_ci", "e", "é", True),
+    ("utf8mb4_0900_ai_ci", "a", "a ", False), ("utf8mb4_0900_as_ci", "e", "é", False),
+    ("utf8mb4_0900_as_ci", "É", "é", True), ("utf8mb4_0900_as_cs", "A", "a", False),
+    ("utf8mb4_0900_bin", "a", "A", False), ("utf8mb4_0900_bin", "a", "a ", False),
+    ("utf8mb4_bin", "a", "a  ", True),
     ("utf8mb4_bin", "a", "A", False),
-    ("utf8mb4_general_ci", "Straße", "STRASE", True), ("utf8mb4_general_ci", "a", "a ", True), ("utf8mb4_general_ci", "É", "e", True),
-    ("utf8mb4_general_ci", "\U0001f600", "\U0001f601", True), ("utf8mb4_unicode_ci", "ß", "ss", True),
+    ("utf8mb4_general_ci", "Straße", "STRASE", True), ("utf8mb4_general_ci", "a", "a ", True),
+    ("utf8mb4_general_ci", "É", "e", True),
+    ("utf8mb4_general_ci", "\U0001f600", "\U0001f601", True),
+    ("utf8mb4_unicode_ci", "ß", "ss", True),
     ("utf8mb4_unicode_ci", "a", "a ", True),
-    ("latin1_swedish_ci", "ä", "Ä", True), ("latin1_swedish_ci", "ä", "a", False), ("latin1_swedish_ci", "ü", "y", True),
+    ("latin1_swedish_ci", "ä", "Ä", True), ("latin1_swedish_ci", "ä", "a", False),
+    ("latin1_swedish_ci", "ü", "y", True),
     ("latin1_bin", "a", "a ", True), ("latin1_general_cs", "a", "A", False),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("collation", "one", "two", "alike"), ALIKE)
-def test_what_a_collation_takes_for_the_same(collation: str, one: str, two: str, alike: bool) -> None:
+def test_what_a_collation_takes_for_the_same(
+    collation: str, one: str, two: str, alike: bool
+) -> None:
     assert (key_of(collation, one) == key_of(collation, two)) is alike
 
 
@@ -320,8 +363,13 @@ def test_the_order_of_a_collation(collation: str, order: list[str]) -> None:
 
 
 def test_trailing_spaces_count_as_spaces_where_they_pad() -> None:
-    """With PAD SPACE "a\\t" comes before "a", since a tab is less than the space that "a" is filled up with."""
-    assert key_of("utf8mb4_general_ci", "a\t") < key_of("utf8mb4_general_ci", "a") < key_of("utf8mb4_general_ci", "aa")
+    """With PAD SPACE "a\\t" comes before "a", since a tab is less than the space that "a" is filled
+    up with."""
+    assert (
+        key_of("utf8mb4_general_ci", "a\t")
+        < key_of("utf8mb4_general_ci", "a")
+        < key_of("utf8mb4_general_ci", "aa")
+    )
     assert key_of("utf8mb4_0900_bin", "a") < key_of("utf8mb4_0900_bin", "a\t")
 
 
@@ -330,7 +378,8 @@ def test_trailing_spaces_count_as_spaces_where_they_pad() -> None:
 
 def test_a_dump_is_written_as_described(tmp_path: Path) -> None:
     tables = applier.load_schema(
-        """CREATE TABLE `d`.`we ird` (`id` int NOT NULL, `t` varchar(20), `b` varbinary(4), `x` bit(9), `f` double, `n` decimal(6,2),
+        """CREATE TABLE `d`.`we ird` (`id` int NOT NULL, `t` varchar(20), `b` varbinary(4),
+        `x` bit(9), `f` double, `n` decimal(6,2),
         `j` json,
         `e` enum('p','q'), `w` datetime(3), `g` int AS (`id` + 1) VIRTUAL);
         INSERT INTO `d`.`we ird` (id, t, b, x, f, n, j, e, w) VALUES
@@ -352,7 +401,10 @@ def test_a_dump_is_written_as_described(tmp_path: Path) -> None:
 
 
 def test_dumps_of_5_x_and_mariadb() -> None:
-    tables = applier.load_schema("CREATE TABLE d.t (a int, f double, y year, j json); INSERT INTO d.t VALUES (1, -0.0, 2000, '[1.0]');")
+    tables = applier.load_schema(
+        "CREATE TABLE d.t (a int, f double, y year, j json); INSERT INTO d.t VALUES (1, -0.0, "
+        "2000, '[1.0]');"
+    )
     assert dump_lines(tables["d.t"], Dialect(old=True)) == [
         b"a:int(11):text\tf:double:double\ty:year(4):text\tj:json:text",
         b"1\t0\t2000\t[1]",
@@ -372,7 +424,9 @@ def test_names_of_files() -> None:
 
 def test_history_and_sequences_are_not_dumped(tmp_path: Path) -> None:
     tables = applier.load_schema(
-        "CREATE TABLE d.v (a int PRIMARY KEY) WITH SYSTEM VERSIONING; INSERT INTO d.v (a) VALUES (1);", server="mariadb"
+        "CREATE TABLE d.v (a int PRIMARY KEY) WITH SYSTEM VERSIONING; INSERT INTO d.v (a) "
+        "VALUES (1);",
+        server="mariadb",
     )
     table = tables["d.v"]
     ((_, row),) = table.scan()

@@ -1,4 +1,5 @@
-"""Rows that a statement finds by a unique key: which rows are looked at, and that none is missed."""
+"""Rows that a statement finds by a unique key: which rows are looked at, and that none is
+missed."""
 
 from __future__ import annotations
 
@@ -11,9 +12,11 @@ from applier.tables.expressions.expression_parser import ExpressionParser
 from applier.tables.expressions.operands import PLAIN, Session
 from applier.tables.sql.sql_text import Parser
 
-KEYED = """CREATE TABLE d.t (a int, b varchar(9) COLLATE utf8mb4_general_ci, c char(5) COLLATE latin1_bin,
+KEYED = """CREATE TABLE d.t (a int, b varchar(9) COLLATE utf8mb4_general_ci,
+  c char(5) COLLATE latin1_bin,
   d bigint unsigned, e text, PRIMARY KEY (a, b), UNIQUE KEY (c), UNIQUE KEY (d), UNIQUE KEY (e(2)));
-INSERT INTO d.t VALUES (1, 'x', 'a', 5, 'aa1'), (1, 'Y', 'A', NULL, 'ab2'), (-2, 'x', 'é', 77, 'ac3'),
+INSERT INTO d.t VALUES (1, 'x', 'a', 5, 'aa1'), (1, 'Y', 'A', NULL, 'ab2'),
+    (-2, 'x', 'é', 77, 'ac3'),
   (3, '', '', 0, NULL);"""
 
 
@@ -52,7 +55,9 @@ def test_rows_that_are_looked_at(condition: str, kept: list[int] | None) -> None
     if kept is None or refs is None:
         assert refs is kept
     else:
-        found = [row[:2] for ref, row in zip(table.refs(), table.rows(), strict=True) if ref in refs]
+        found = [
+            row[:2] for ref, row in zip(table.refs(), table.rows(), strict=True) if ref in refs
+        ]
         assert found == sorted(keys[at] for at in kept)
     if condition.isascii():
         every = selection.chosen(table.scan(), Session())

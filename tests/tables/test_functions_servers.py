@@ -1,6 +1,8 @@
-"""Functions, operators, casts and the storing of values, in statement format on real servers and in memory: equal or refused.
+"""Functions, operators, casts and the storing of values, in statement format on real servers and in
+memory: equal or refused.
 
-The server writes its rows into a twin in row format afterwards, so that the log holds what it stored.
+The server writes its rows into a twin in row format afterwards, so that the log holds what it
+stored.
 """
 
 from __future__ import annotations
@@ -21,7 +23,13 @@ from tests.servers.fixtures import ServerFactory
 from tests.tables import function_matrix
 
 SERVERS = ("5.7", "9.7", "mariadb")
-CASES = None if os.environ.get("BINLAG_EVERY_VALUE") == "1" else 1_200 if os.environ.get("BINLAG_ALL_CASES") == "1" else 300
+CASES = (
+    None
+    if os.environ.get("BINLAG_EVERY_VALUE") == "1"
+    else 1_200
+    if os.environ.get("BINLAG_ALL_CASES") == "1"
+    else 300
+)
 """Of each matrix, drawn by a fixed seed."""
 TWIN = "twin_of_"
 REFUSED = "1235"
@@ -29,7 +37,11 @@ REFUSED = "1235"
 
 @pytest.fixture(scope="module", params=SERVERS)
 def server(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Iterator[Server]:
-    options: dict[str, str | int | bool | None] = {"innodb_flush_log_at_trx_commit": 0, "sync_binlog": 0, "character_set_server": "utf8mb4"}
+    options: dict[str, str | int | bool | None] = {
+        "innodb_flush_log_at_trx_commit": 0,
+        "sync_binlog": 0,
+        "character_set_server": "utf8mb4",
+    }
     started = server_factory(request.param, options=options)
     yield started
     started.close()
@@ -37,8 +49,14 @@ def server(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Ite
 
 def run(server: Server, statements: Iterable[str | bytes], sql_mode: str) -> Path:
     """The log of the statements in statement format, and of twins of the tables in row format."""
-    with server.connect(autocommit=True, charset="utf8mb4") as connection, connection.cursor() as cursor:
-        cursor.execute("SET SESSION sql_mode = %s, timestamp = 1600000000.123456, binlog_format = STATEMENT", (sql_mode,))
+    with (
+        server.connect(autocommit=True, charset="utf8mb4") as connection,
+        connection.cursor() as cursor,
+    ):
+        cursor.execute(
+            "SET SESSION sql_mode = %s, timestamp = 1600000000.123456, binlog_format = STATEMENT",
+            (sql_mode,),
+        )
         cursor.execute("DROP DATABASE IF EXISTS matrix")
         cursor.execute("FLUSH LOGS")
         cursor.execute("CREATE DATABASE matrix CHARACTER SET utf8mb4")
@@ -65,11 +83,16 @@ def sampled(statements: Iterable[str]) -> list[str]:
         return given
     inserts = [statement for statement in given if statement.startswith("INSERT")]
     chosen = set(random.Random(12).sample(inserts, CASES))
-    return [statement for statement in given if not statement.startswith("INSERT") or statement in chosen]
+    return [
+        statement
+        for statement in given
+        if not statement.startswith("INSERT") or statement in chosen
+    ]
 
 
 def compared(log: Path, skip_errors: str = REFUSED) -> tuple[int, list[str]]:
-    """How many rows are equal, and which are not. Rows of statements that were refused and skipped are left out."""
+    """How many rows are equal, and which are not. Rows of statements that were refused and skipped
+    are left out."""
     tables = Tables()
     result = applier.replay([log], into=tables, skip_errors=skip_errors)
     assert result.error is None, result.error
@@ -81,7 +104,9 @@ def compared(log: Path, skip_errors: str = REFUSED) -> tuple[int, list[str]]:
             found, wrong = of_table(table, twin)
             equal += found
             if not skip_errors and len(table) != len(twin):
-                wrong.append(f"{table.definition.name}: {len(table)} rows, the server has {len(twin)}")
+                wrong.append(
+                    f"{table.definition.name}: {len(table)} rows, the server has {len(twin)}"
+                )
             different += wrong
     return equal, different
 
@@ -95,7 +120,10 @@ def of_table(table: MemoryTable, twin: MemoryTable) -> tuple[int, list[str]]:
         for column, mine, right in zip(twin.definition.columns, row, theirs[number], strict=True):
             if mine != right:
                 texts = [to_text(column)(value) for value in (mine, right)]
-                wrong.append(f"{table.definition.name} {number} {column.name}: {texts[0]!r}, the server has {texts[1]!r}")
+                wrong.append(
+                    f"{table.definition.name} {number} {column.name}: {texts[0]!r}, "
+                    f"the server has {texts[1]!r}"
+                )
     return len(own), wrong
 
 
@@ -105,7 +133,9 @@ def test_functions_give_what_the_server_gives(server: Server) -> None:
     assert equal > (CASES or 8_000) // 4
 
 
-@pytest.mark.parametrize("sql_mode", ["", "STRICT_TRANS_TABLES", "NO_ZERO_IN_DATE,NO_ZERO_DATE", "ALLOW_INVALID_DATES"])
+@pytest.mark.parametrize(
+    "sql_mode", ["", "STRICT_TRANS_TABLES", "NO_ZERO_IN_DATE,NO_ZERO_DATE", "ALLOW_INVALID_DATES"]
+)
 def test_values_are_stored_as_the_server_stores_them(server: Server, sql_mode: str) -> None:
     equal, different = compared(run(server, sampled(function_matrix.stores()), sql_mode))
     assert different == []
@@ -115,7 +145,10 @@ def test_values_are_stored_as_the_server_stores_them(server: Server, sql_mode: s
 MALFORMED = (
     "SET NAMES utf8mb4",
     "CREATE TABLE t (id INT PRIMARY KEY, a BLOB, b BINARY(6), c VARBINARY(9), d TEXT)",
-    b"INSERT INTO t (id, a, b, c) VALUES (1, '\xff\\0x', '\xc3\xa4\xff', 'a\xe2\x82'), (2, 'a', 'b', '\xfe'), (3, '\xff', 'c', 'd')",
+    (
+        b"INSERT INTO t (id, a, b, c) VALUES (1, '\xff\\0x', '\xc3\xa4\xff', 'a\xe2\x82'), (2, "
+        b"'a', 'b', '\xfe'), (3, '\xff', 'c', 'd')"
+    ),
     b"UPDATE t SET a = '\x80' WHERE c = 'a\xe2\x82'",
     b"UPDATE t SET d = 'found' WHERE b IN ('\xff', '\xc3\xa4\xff\\0\\0\\0')",
     b"DELETE FROM t WHERE a = '\xff'",
@@ -126,7 +159,8 @@ MALFORMED = (
     "INSERT INTO t (id, a) VALUES (6, '\U0001f600')",
     "SET NAMES utf8mb4",
 )
-"""Literals that are no text in the connection's character set, as the log has the BLOB parameters of prepared statements."""
+"""Literals that are no text in the connection's character set, as the log has the BLOB parameters
+of prepared statements."""
 
 
 def test_literals_that_are_no_text(server: Server) -> None:

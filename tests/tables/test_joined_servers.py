@@ -1,4 +1,5 @@
-"""UPDATE, DELETE and INSERT … SELECT of joined tables, in statement format on real servers and in memory."""
+"""UPDATE, DELETE and INSERT … SELECT of joined tables, in statement format on real servers and in
+memory."""
 
 from __future__ import annotations
 
@@ -23,34 +24,42 @@ SCRIPTS = """
 CREATE TABLE a1 (id INT PRIMARY KEY, x INT, s VARCHAR(20), d DATETIME NULL);
 CREATE TABLE b1 (id INT PRIMARY KEY, aid INT, y INT, s VARCHAR(20), KEY (aid));
 CREATE TABLE c1 (id INT, n INT, s VARCHAR(40));
-INSERT INTO a1 VALUES (1, 10, 'one', NULL), (2, 20, 'two', NULL), (3, 30, 'Three', NULL), (4, NULL, NULL, NULL);
-INSERT INTO b1 VALUES (1, 1, 100, 'ONE'), (2, 2, 200, 'x'), (3, 2, 200, 'x'), (4, 9, 900, 'four'), (5, NULL, 1, NULL);
+INSERT INTO a1 VALUES (1, 10, 'one', NULL), (2, 20, 'two', NULL), (3, 30, 'Three', NULL),
+    (4, NULL, NULL, NULL);
+INSERT INTO b1 VALUES (1, 1, 100, 'ONE'), (2, 2, 200, 'x'), (3, 2, 200, 'x'), (4, 9, 900, 'four'),
+    (5, NULL, 1, NULL);
 INSERT INTO c1 SELECT a1.id, b1.y, CONCAT(a1.s, b1.s) FROM a1, b1 WHERE a1.id = b1.aid;
-INSERT INTO c1 (id, n) SELECT b.id, a1.x FROM b1 b LEFT OUTER JOIN a1 ON a1.id = b.aid AND a1.x > 10;
+INSERT INTO c1 (id, n) SELECT b.id, a1.x FROM b1 b LEFT OUTER JOIN a1 ON a1.id = b.aid
+    AND a1.x > 10;
 INSERT INTO c1 SELECT a.id, b.id, 'k' FROM a1 a INNER JOIN b1 b ON a.s = b.s;
 INSERT INTO c1 (id, n) SELECT p.id, matrix.b1.y FROM a1 p JOIN b1 USING (id);
 INSERT INTO c1 SELECT c.* FROM c1 c, b1 b WHERE c.id = b.id AND c.n = 200;
 INSERT INTO c1 SELECT id, x, 'u' FROM a1 JOIN b1 USING (id) WHERE y > 100;
-INSERT INTO c1 SELECT a.id, o.id, o.s FROM a1 a CROSS JOIN b1 o WHERE o.id < 3 AND (a.id = o.id OR a.id = 4);
+INSERT INTO c1 SELECT a.id, o.id, o.s FROM a1 a CROSS JOIN b1 o WHERE o.id < 3
+    AND (a.id = o.id OR a.id = 4);
 INSERT INTO c1 SELECT c.id, a.x, c.s FROM c1 c JOIN a1 a ON a.id = c.id;
 INSERT INTO c1 SELECT a.id, b.y, NULL FROM a1 a JOIN b1 b ON a.id = b.aid ORDER BY b.id LIMIT 2;
-INSERT INTO c1 SELECT p.id, r.id, 'three' FROM a1 p JOIN b1 q ON p.id = q.aid LEFT JOIN b1 r ON r.id = q.id + 1 AND r.aid = p.id;
+INSERT INTO c1 SELECT p.id, r.id, 'three' FROM a1 p JOIN b1 q ON p.id = q.aid LEFT JOIN b1 r
+    ON r.id = q.id + 1 AND r.aid = p.id;
 UPDATE a1, b1 SET a1.x = b1.y WHERE a1.id = b1.aid;
 UPDATE a1 JOIN b1 ON a1.id = b1.aid SET a1.s = CONCAT(a1.s, '-', b1.y), d = NOW() WHERE b1.y > 100;
 UPDATE a1 LEFT JOIN b1 ON a1.id = b1.aid SET a1.x = -1 WHERE b1.id IS NULL;
 UPDATE a1 INNER JOIN b1 USING (id) SET a1.s = 'u', b1.s = 'v' WHERE a1.id = 3;
-UPDATE `a1` AS `t1` INNER JOIN `b1` AS `t2` USE INDEX (aid) ON (`t1`.`id` = `t2`.`aid`) SET `t2`.`s` = `t1`.`s`;
+UPDATE `a1` AS `t1` INNER JOIN `b1` AS `t2` USE INDEX (aid) ON (`t1`.`id` = `t2`.`aid`)
+    SET `t2`.`s` = `t1`.`s`;
 DELETE a1 FROM a1 JOIN b1 ON a1.s = b1.s WHERE b1.id = 2;
 DELETE FROM b1 USING b1 LEFT JOIN a1 ON a1.id = b1.aid WHERE a1.id IS NULL;
 DELETE x FROM b1 x WHERE x.id = 3;
-CREATE TABLE a2 (id INT PRIMARY KEY, x INT UNSIGNED, ts TIMESTAMP NOT NULL DEFAULT '2001-01-01 00:00:00' ON UPDATE CURRENT_TIMESTAMP);
+CREATE TABLE a2 (id INT PRIMARY KEY, x INT UNSIGNED,
+    ts TIMESTAMP NOT NULL DEFAULT '2001-01-01 00:00:00' ON UPDATE CURRENT_TIMESTAMP);
 CREATE TABLE b2 (id BIGINT PRIMARY KEY, y SMALLINT, z INT, f VARCHAR(9) CHARACTER SET latin1);
 CREATE TABLE o2 (id INT PRIMARY KEY, x INT);
 INSERT INTO a2 (id, x) VALUES (1, 1), (2, 2), (3, 3);
 INSERT INTO b2 VALUES (1, 5, 1, '5'), (2, 6, 2, 'zz'), (3, 7, 3, NULL);
 INSERT INTO o2 VALUES (1, 50), (2, 60);
 UPDATE a2, b2 SET a2.x = b2.y, b2.z = 9 WHERE a2.id = b2.id AND b2.id < 3;
-UPDATE a2 JOIN matrix.o2 oa ON oa.id = a2.id SET a2.x = oa.x + a2.x, a2.ts = DEFAULT WHERE a2.id = 1;
+UPDATE a2 JOIN matrix.o2 oa ON oa.id = a2.id SET a2.x = oa.x + a2.x,
+    a2.ts = DEFAULT WHERE a2.id = 1;
 UPDATE matrix.a2, matrix.o2 SET matrix.o2.x = 7 WHERE matrix.a2.id = o2.id;
 UPDATE a2 STRAIGHT_JOIN b2 SET a2.x = 3 WHERE a2.x + 1 = b2.y + 1;
 DELETE a2, b2 FROM a2 INNER JOIN b2 ON b2.id = a2.id WHERE a2.id = 2;
@@ -81,12 +90,15 @@ UNDECIDED = (
     "UPDATE a, b SET a.x = RAND() WHERE a.id = b.aid",
     "DELETE p FROM p JOIN f ON f.pid = p.id JOIN a ON a.id = f.id",
 )
-"""Statements that stand for several results, by what the server's optimizer chooses, or that are not read."""
+"""Statements that stand for several results, by what the server's optimizer chooses, or that are
+not read."""
 
 
 @pytest.fixture(scope="module", params=SERVERS)
 def server(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Iterator[Server]:
-    started = server_factory(request.param, options={"innodb_flush_log_at_trx_commit": 0, "sync_binlog": 0})
+    started = server_factory(
+        request.param, options={"innodb_flush_log_at_trx_commit": 0, "sync_binlog": 0}
+    )
     yield started
     started.close()
 
@@ -119,7 +131,12 @@ def test_joins_drawn_by_chance(server: Server) -> None:
     assert result.error is None, result.error
     _, wrong = differing(tables)
     assert [table for table in wrong if f"matrix.{table}" not in result.inexact] == []
-    exact = [table for table in tables if table.definition.name.startswith(TWIN) and _own_name(table.definition.name) not in result.inexact]
+    exact = [
+        table
+        for table in tables
+        if table.definition.name.startswith(TWIN)
+        and _own_name(table.definition.name) not in result.inexact
+    ]
     assert len(exact) > 100
 
 
@@ -131,10 +148,17 @@ def drawn(rng: random.Random, number: int) -> Iterator[str]:
     """Two tables with few values, and one statement that joins them."""
     a, b = f"a{number}", f"b{number}"
     engine = rng.choice(["InnoDB", "InnoDB", "MyISAM"])
-    key = rng.choice(["KEY (id)", "KEY (x)", "PRIMARY KEY (k)", "PRIMARY KEY (k), KEY (x), KEY (s)"])
+    key = rng.choice(
+        ["KEY (id)", "KEY (x)", "PRIMARY KEY (k)", "PRIMARY KEY (k), KEY (x), KEY (s)"]
+    )
     for table in (a, b):
-        yield f"CREATE TABLE {table} (k INT NOT NULL, id INT, x INT, s VARCHAR(5), {key}) ENGINE={engine}"
-        rows = (f"({at}, {_value(rng)}, {_value(rng)}, {_text(rng)})" for at in range(rng.randint(1, 6)))
+        yield (
+            f"CREATE TABLE {table} (k INT NOT NULL, id INT, x INT, s VARCHAR(5), {key}) "
+            f"ENGINE={engine}"
+        )
+        rows = (
+            f"({at}, {_value(rng)}, {_value(rng)}, {_text(rng)})" for at in range(rng.randint(1, 6))
+        )
         yield f"INSERT INTO {table} VALUES {', '.join(rows)}"
     join = rng.choice(JOINS)
     joined = f"{a} p{join.format(b=rng.choice([a, b, b, b]))} "
@@ -160,15 +184,18 @@ def _text(rng: random.Random) -> str:
 
 
 JOINS = (
-    ", {b} q WHERE", " JOIN {b} q ON", " LEFT JOIN {b} q ON", " LEFT JOIN {b} q USING (id) WHERE", " CROSS JOIN {b} q WHERE",
+    ", {b} q WHERE", " JOIN {b} q ON", " LEFT JOIN {b} q ON", " LEFT JOIN {b} q USING (id) WHERE",
+    " CROSS JOIN {b} q WHERE",
 )  # fmt: skip
 CONDITIONS = (
-    "p.id = q.id", "p.id = q.id", "p.s = q.s", "q.x = p.x", "p.x < q.x", "p.id <=> q.id", "(p.id = q.x OR p.x = q.id)",
-    "p.id = 2", "q.s = 'a'", "p.s = q.s AND p.k = q.k", "q.id IS NULL", "q.k IS NULL", "p.id BETWEEN 1 AND q.id",
+    "p.id = q.id", "p.id = q.id", "p.s = q.s", "q.x = p.x", "p.x < q.x", "p.id <=> q.id",
+    "(p.id = q.x OR p.x = q.id)", "p.id = 2", "q.s = 'a'", "p.s = q.s AND p.k = q.k",
+    "q.id IS NULL", "q.k IS NULL", "p.id BETWEEN 1 AND q.id",
     "NOT p.id = q.id", "p.k IN (q.k, q.id)", "p.id = p.x",
 )  # fmt: skip
 ASSIGNMENTS = (
-    "p.x = 9", "q.x = p.x", "p.s = q.s", "p.x = p.x + 1", "p.x = 5, q.x = 6", "p.s = 'n', q.id = p.id", "p.x = q.x * 2, p.s = 'z'",
+    "p.x = 9", "q.x = p.x", "p.s = q.s", "p.x = p.x + 1", "p.x = 5, q.x = 6",
+    "p.s = 'n', q.id = p.id", "p.x = q.x * 2, p.s = 'z'",
     "q.x = q.x + p.id",
 )  # fmt: skip
 

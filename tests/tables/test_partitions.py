@@ -13,16 +13,20 @@ from applier.tables.partitioning.partitions import partitioning_of, read_partiti
 from applier.tables.sql.sql_text import DEFAULT_LEXIS, Parser
 
 
-def altered(partitions: str, *clauses: str, columns: str = "a INT, b INT", server: str = "9.7") -> Tables:
+def altered(
+    partitions: str, *clauses: str, columns: str = "a INT, b INT", server: str = "9.7"
+) -> Tables:
     tables = applier.load_schema(
-        f"CREATE TABLE d.t ({columns}) {partitions}; INSERT INTO d.t VALUES (1, 1), (12, 2), (23, 3); CREATE TABLE d.u ({columns});"
+        f"CREATE TABLE d.t ({columns}) {partitions}; INSERT INTO d.t VALUES (1, 1), (12, 2), (23, "
+        f"3); CREATE TABLE d.u ({columns});"
     )
     for clause in clauses:
         apply_ddl(tables, f"ALTER TABLE t {clause}", "d", DdlSession(server=server))
     return tables
 
 
-RANGE = """PARTITION BY RANGE (a) (PARTITION p0 VALUES LESS THAN (10), PARTITION p1 VALUES LESS THAN (20),
+RANGE = """PARTITION BY RANGE (a) (PARTITION p0 VALUES LESS THAN (10),
+    PARTITION p1 VALUES LESS THAN (20),
     PARTITION p2 VALUES LESS THAN MAXVALUE)"""
 SUB, P = "PARTITION BY RANGE (a) SUBPARTITION BY HASH (b)", "PARTITION p VALUES LESS THAN MAXVALUE"
 
@@ -34,17 +38,23 @@ SUB, P = "PARTITION BY RANGE (a) SUBPARTITION BY HASH (b)", "PARTITION p VALUES 
         (RANGE, ["TRUNCATE PARTITION p0, p2"], [12]),
         (RANGE, ["TRUNCATE PARTITION ALL"], []),
         (RANGE, ["DROP PARTITION p1", "DROP PARTITION p2"], [1]),
-        (RANGE, ["REORGANIZE PARTITION p0, p1 INTO (PARTITION q VALUES LESS THAN (20))", "DROP PARTITION q"], [23]),
-        (RANGE, ["REMOVE PARTITIONING", "PARTITION BY HASH (a) PARTITIONS 2", "TRUNCATE PARTITION p1"], [12]),
-        ("PARTITION BY HASH (a) PARTITIONS 2", ["ADD PARTITION PARTITIONS 2", "TRUNCATE PARTITION p0"], [1, 23]),
-        ("PARTITION BY HASH (a) PARTITIONS 4", ["COALESCE PARTITION 3", "TRUNCATE PARTITION p0"], []),
+        (RANGE,
+         ["REORGANIZE PARTITION p0, p1 INTO (PARTITION q VALUES LESS THAN (20))",
+          "DROP PARTITION q"], [23]),
+        (RANGE,
+         ["REMOVE PARTITIONING", "PARTITION BY HASH (a) PARTITIONS 2", "TRUNCATE PARTITION p1"],
+         [12]),
+        ("PARTITION BY HASH (a) PARTITIONS 2",
+         ["ADD PARTITION PARTITIONS 2", "TRUNCATE PARTITION p0"], [1, 23]),
+        ("PARTITION BY HASH (a) PARTITIONS 4", ["COALESCE PARTITION 3", "TRUNCATE PARTITION p0"],
+         []),
         (f"{SUB} SUBPARTITIONS 2 ({P})", ["TRUNCATE PARTITION psp1"], [12]),
         (f"{SUB} ({P})", ["TRUNCATE PARTITION psp0"], []),
         (f"{SUB.lower()} ({P})", ["TRUNCATE PARTITION psp0"], []),
         (f"{SUB} ({P} (SUBPARTITION x, SUBPARTITION `y z`))", ["TRUNCATE PARTITION X"], [1, 23]),
         (RANGE, ["DROP COLUMN b", "ADD COLUMN c INT", "DROP PARTITION p0"], [12, 23]),
     ],
-)
+)  # fmt: skip
 def test_what_is_left(partitions: str, clauses: list[str], left: list[int]) -> None:
     assert [row[0] for row in altered(partitions, *clauses)["d.t"].rows()] == left
 
@@ -69,21 +79,34 @@ def test_mariadb_makes_a_table_of_a_partition_and_the_other_way_round() -> None:
     tables = altered(RANGE, "CONVERT PARTITION p1 TO TABLE x", server="mariadb")
     assert ([row[0] for row in tables["d.t"].rows()], tables["d.x"].rows()) == ([1, 23], [(12, 2)])
     assert not tables["d.x"].definition.partitioned
-    tables = altered(RANGE, "DROP PARTITION p2", "CONVERT TABLE u TO PARTITION p3 VALUES LESS THAN (40)", server="mariadb")
+    tables = altered(
+        RANGE,
+        "DROP PARTITION p2",
+        "CONVERT TABLE u TO PARTITION p3 VALUES LESS THAN (40)",
+        server="mariadb",
+    )
     assert "d.u" not in tables
     partitioning = partitioning_of(tables["d.t"].definition, DEFAULT_LEXIS)
     assert partitioning is not None
     assert [part.name for part in partitioning.parts] == ["p0", "p1", "p3"]
 
 
-@pytest.mark.parametrize(("kind", "theirs", "ours"), [("VIRTUAL", (1, 0), (10, 11)), ("STORED", (1, 2), (10, 9))])
-def test_a_table_reads_virtual_columns_by_its_own_expression(kind: str, theirs: tuple[int, int], ours: tuple[int, int]) -> None:
+@pytest.mark.parametrize(
+    ("kind", "theirs", "ours"), [("VIRTUAL", (1, 0), (10, 11)), ("STORED", (1, 2), (10, 9))]
+)
+def test_a_table_reads_virtual_columns_by_its_own_expression(
+    kind: str, theirs: tuple[int, int], ours: tuple[int, int]
+) -> None:
     """Seen on 5.7.29; later servers refuse the exchange of such tables."""
     tables = applier.load_schema(
-        f"CREATE TABLE d.t (a INT, b INT AS (a - 1) {kind}) PARTITION BY RANGE (a) (PARTITION p VALUES LESS THAN MAXVALUE);"
-        f"CREATE TABLE d.u (a INT, b INT AS (a + 1) {kind}); INSERT INTO d.t (a) VALUES (10); INSERT INTO d.u (a) VALUES (1);"
+        f"CREATE TABLE d.t (a INT, b INT AS (a - 1) {kind}) PARTITION BY RANGE (a) "
+        "(PARTITION p VALUES LESS THAN MAXVALUE);"
+        f"CREATE TABLE d.u (a INT, b INT AS (a + 1) {kind}); INSERT INTO d.t (a) VALUES (10); "
+        "INSERT INTO d.u (a) VALUES (1);"
     )
-    apply_ddl(tables, "ALTER TABLE t EXCHANGE PARTITION p WITH TABLE u", "d", DdlSession(server="5.7"))
+    apply_ddl(
+        tables, "ALTER TABLE t EXCHANGE PARTITION p WITH TABLE u", "d", DdlSession(server="5.7")
+    )
     assert (tables["d.t"].rows(), tables["d.u"].rows()) == ([theirs], [ours])
 
 
@@ -94,7 +117,10 @@ def test_a_table_reads_virtual_columns_by_its_own_expression(kind: str, theirs: 
         ("", "DROP PARTITION p0", "a INT, b INT", 1235),
         ("PARTITION BY KEY (a) PARTITIONS 2", "TRUNCATE PARTITION p0", "a VARCHAR(9), b INT", 1235),
         (
-            "PARTITION BY RANGE (a) SUBPARTITION BY HASH (b) (PARTITION p VALUES LESS THAN MAXVALUE)",
+            (
+                "PARTITION BY RANGE (a) SUBPARTITION BY HASH (b) (PARTITION p VALUES LESS THAN "
+                "MAXVALUE)"
+            ),
             "TRUNCATE PARTITION ps0",
             "a INT, b INT",
             1735,
@@ -111,7 +137,10 @@ def test_what_is_refused(partitions: str, clause: str, columns: str, error: int)
 
 def test_a_partition_follows_its_column_in_mariadb_and_is_unknown_elsewhere() -> None:
     renamed = "CHANGE a c INT"
-    assert [row[0] for row in altered(RANGE, renamed, "DROP PARTITION p0", server="mariadb")["d.t"].rows()] == [12, 23]
+    assert [
+        row[0]
+        for row in altered(RANGE, renamed, "DROP PARTITION p0", server="mariadb")["d.t"].rows()
+    ] == [12, 23]
     with pytest.raises(ReplicationError, match="not known"):
         altered(RANGE, renamed, "DROP PARTITION p0", server="5.7")
 
@@ -121,8 +150,14 @@ def test_a_partition_follows_its_column_in_mariadb_and_is_unknown_elsewhere() ->
     [
         "PARTITION BY LINEAR HASH (a + 1) (PARTITION `p0`, PARTITION `p1`)",
         "PARTITION BY KEY ALGORITHM = 1 (a, b) (PARTITION `p0` ENGINE = InnoDB)",
-        "PARTITION BY LIST COLUMNS (a, b) (PARTITION `p``0` VALUES IN ((1, 2), (3, NULL)), PARTITION `d` DEFAULT)",
-        "PARTITION BY RANGE (YEAR(d)) SUBPARTITION BY HASH (b) SUBPARTITIONS 2 (PARTITION `p1` VALUES LESS THAN (MAXVALUE))",
+        (
+            "PARTITION BY LIST COLUMNS (a, b) (PARTITION `p``0` VALUES IN ((1, 2), (3, NULL)), "
+            "PARTITION `d` DEFAULT)"
+        ),
+        (
+            "PARTITION BY RANGE (YEAR(d)) SUBPARTITION BY HASH (b) SUBPARTITIONS 2 (PARTITION `p1` "
+            "VALUES LESS THAN (MAXVALUE))"
+        ),
     ],
 )
 def test_the_text_of_partitions(sql: str) -> None:

@@ -1,4 +1,5 @@
-"""What the exec mode and the skip list let pass is counted by row, whichever way rows are looked for."""
+"""What the exec mode and the skip list let pass is counted by row, whichever way rows are looked
+for."""
 
 from __future__ import annotations
 
@@ -18,10 +19,16 @@ WRITE, DELETE = 30, 32
 Row = tuple[object, ...]
 
 
-def replayed(folder: Path, table: str, kind: int, numbers: tuple[int, ...], **options: str) -> tuple[dict[str, int], list[Row]]:
+def replayed(
+    folder: Path, table: str, kind: int, numbers: tuple[int, ...], **options: str
+) -> tuple[dict[str, int], list[Row]]:
     """Notes and rows after one event over a table that holds 2, 3 and 4."""
-    content = log(query(b"BEGIN"), table_map(), rows(kind, b"".join(map(int_image, numbers))), xid())
-    tables = applier.load_schema(f"CREATE DATABASE d; {table} INSERT INTO d.t VALUES (2), (3), (4);")
+    content = log(
+        query(b"BEGIN"), table_map(), rows(kind, b"".join(map(int_image, numbers))), xid()
+    )
+    tables = applier.load_schema(
+        f"CREATE DATABASE d; {table} INSERT INTO d.t VALUES (2), (3), (4);"
+    )
     result = applier.replay([write(folder, content)], into=tables, **options)
     assert result.error is None
     return result.notes, sorted(tables["d.t"].rows())
@@ -34,9 +41,15 @@ def test_each_missing_row_counts_once_in_idempotent_mode(table: str, tmp_path: P
     assert left == [(4,)]
 
 
-@pytest.mark.parametrize(("table", "count", "left"), [(KEYED, 1, [(3,), (4,)]), (INDEXED, 5, [(2,), (3,), (4,)]), (KEYLESS, 3, [(4,)])])
-def test_what_a_skipped_miss_ends(table: str, count: int, left: list[tuple[int]], tmp_path: Path) -> None:
-    """An index scan at the row; a hash scan over an index at the first value that no row has, 1 here; one over the table not at all."""
+@pytest.mark.parametrize(
+    ("table", "count", "left"),
+    [(KEYED, 1, [(3,), (4,)]), (INDEXED, 5, [(2,), (3,), (4,)]), (KEYLESS, 3, [(4,)])],
+)
+def test_what_a_skipped_miss_ends(
+    table: str, count: int, left: list[tuple[int]], tmp_path: Path
+) -> None:
+    """An index scan at the row; a hash scan over an index at the first value that no row has, 1
+    here; one over the table not at all."""
     notes, found = replayed(tmp_path, table, DELETE, (2, 1, 3, 9, 8), skip_errors="1032")
     assert notes == {"let pass by --skip-errors: error 1032 on table d.t": count}
     assert found == left

@@ -1,4 +1,5 @@
-"""Stored generated columns that depend on the session's time zone, in memory and on real servers."""
+"""Stored generated columns that depend on the session's time zone, in memory and on real
+servers."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from lookup.handler import Row
 from tests.servers.fixtures import ServerFactory
 
 SERVERS = ("5.7", "9.7", "mariadb")
-COLUMNS = """id INT PRIMARY KEY, a TIMESTAMP NULL, b INT, f FLOAT(10,2) NULL, h INT AS (HOUR(a)) STORED, v INT AS (b + 1) VIRTUAL,
+COLUMNS = """id INT PRIMARY KEY, a TIMESTAMP NULL, b INT, f FLOAT(10,2) NULL,
+    h INT AS (HOUR(a)) STORED, v INT AS (b + 1) VIRTUAL,
     w INT AS (h + 1) VIRTUAL, x VARCHAR(40) AS (CONCAT(a, 'x')) STORED,
     t VARCHAR(10) CHARACTER SET latin1, d DECIMAL(10,2)"""
 KNOWN = (
@@ -33,7 +35,12 @@ KNOWN = (
     "MODIFY d DECIMAL(12,2)",
     "MODIFY f FLOAT(10,1) NULL, ADD s INT AS (id + 1) STORED",
 )
-NOT_KNOWN = ("MODIFY t VARCHAR(20) CHARACTER SET latin1", "MODIFY b INT FIRST", "ADD c INT DEFAULT 1 FIRST", "COMMENT = 'x', DROP COLUMN w")
+NOT_KNOWN = (
+    "MODIFY t VARCHAR(20) CHARACTER SET latin1",
+    "MODIFY b INT FIRST",
+    "ADD c INT DEFAULT 1 FIRST",
+    "COMMENT = 'x', DROP COLUMN w",
+)
 
 
 @pytest.fixture(scope="module", params=SERVERS)
@@ -42,9 +49,16 @@ def server(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Ser
 
 
 def replayed(server: Server, tables: int, *statements: str) -> list[tuple[list[Row], list[Row]]]:
-    """For each table `t0`, … the columns id, h and x in memory, and as the server sees them; it logs these as rows."""
+    """For each table `t0`, … the columns id, h and x in memory, and as the server sees them; it
+    logs these as rows."""
     with server.connect(autocommit=True) as connection, connection.cursor() as cursor:
-        for sql in ("DROP DATABASE IF EXISTS zones", "FLUSH LOGS", "CREATE DATABASE zones", "USE zones", *statements):
+        for sql in (
+            "DROP DATABASE IF EXISTS zones",
+            "FLUSH LOGS",
+            "CREATE DATABASE zones",
+            "USE zones",
+            *statements,
+        ):
             cursor.execute(sql)
         cursor.execute("SET SESSION binlog_format = 'ROW', time_zone = '+00:00'")
         for at in range(tables):
@@ -58,7 +72,12 @@ def replayed(server: Server, tables: int, *statements: str) -> list[tuple[list[R
     for at in range(tables):
         table = memory[f"zones.t{at}"]
         places = [table.definition.positions[name] for name in ("id", "h", "x")]
-        found.append(([tuple(row[place] for place in places) for row in table.rows()], memory[f"zones.seen{at}"].rows()))
+        found.append(
+            (
+                [tuple(row[place] for place in places) for row in table.rows()],
+                memory[f"zones.seen{at}"].rows(),
+            )
+        )
     return found
 
 
@@ -72,20 +91,27 @@ def filled(at: int) -> list[str]:
 
 
 def test_an_alter_table_that_copies_computes_them_in_its_own_time_zone(server: Server) -> None:
-    statements = [sql for at, clause in enumerate(KNOWN) for sql in (*filled(at), f"ALTER TABLE t{at} {clause}")]
+    statements = [
+        sql
+        for at, clause in enumerate(KNOWN)
+        for sql in (*filled(at), f"ALTER TABLE t{at} {clause}")
+    ]
     for ours, theirs in replayed(server, len(KNOWN), *statements):
         assert ours == theirs
     assert {theirs[0][1] for _, theirs in replayed(server, 2, *statements)} == {10, 6}
 
 
 @pytest.mark.parametrize("clause", NOT_KNOWN)
-def test_where_it_is_not_known_whether_it_copies_the_value_is_refused(server: Server, clause: str) -> None:
+def test_where_it_is_not_known_whether_it_copies_the_value_is_refused(
+    server: Server, clause: str
+) -> None:
     with pytest.raises(ReplicationError, match="depends on the session"):
         replayed(server, 1, *filled(0), f"ALTER TABLE t0 {clause}")
 
 
 def test_statements_compute_them_in_the_time_zone_of_the_session(server: Server) -> None:
-    """MySQL leaves them as they are where none of their columns is assigned; MariaDB computes them."""
+    """MySQL leaves them as they are where none of their columns is assigned; MariaDB computes
+    them."""
     statements = [
         "SET SESSION binlog_format = 'STATEMENT'",
         *filled(0),

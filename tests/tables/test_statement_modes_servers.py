@@ -1,4 +1,5 @@
-"""Statements whose meaning the session decides: SQL modes, character sets, time zones, AUTO_INCREMENT steps. Nothing of it is refused."""
+"""Statements whose meaning the session decides: SQL modes, character sets, time zones,
+AUTO_INCREMENT steps. Nothing of it is refused."""
 
 from __future__ import annotations
 
@@ -15,8 +16,10 @@ SCRIPTS: tuple[tuple[tuple[str, ...], str], ...] = (
     (
         ALL,
         """
-CREATE TABLE a (id INT, u VARCHAR(10) CHARACTER SET ucs2, v VARCHAR(10), l VARCHAR(10) CHARACTER SET latin1);
-INSERT INTO a VALUES (1, _utf8 0xe880bd, _utf8'abc', _utf8 X'41'), (2, _utf8mb4'x', _latin1'y', _utf8mb3 'z');
+CREATE TABLE a (id INT, u VARCHAR(10) CHARACTER SET ucs2, v VARCHAR(10),
+    l VARCHAR(10) CHARACTER SET latin1);
+INSERT INTO a VALUES (1, _utf8 0xe880bd, _utf8'abc', _utf8 X'41'),
+    (2, _utf8mb4'x', _latin1'y', _utf8mb3 'z');
 RESET;
 CREATE TABLE a (id SMALLINT AUTO_INCREMENT PRIMARY KEY) ENGINE=MyISAM;
 INSERT INTO a VALUES (32767), (NULL);
@@ -45,7 +48,8 @@ RESET;
         ("mariadb",),
         """
 SET explicit_defaults_for_timestamp = 1;
-CREATE TABLE a (id INT, t TIMESTAMP NOT NULL DEFAULT '2001-01-01', u TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3));
+CREATE TABLE a (id INT, t TIMESTAMP NOT NULL DEFAULT '2001-01-01',
+    u TIMESTAMP(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3));
 INSERT INTO a VALUES (1, NULL, NULL), (2, NULL, '2002-01-01');
 UPDATE a SET t = NULL, u = NULL WHERE id = 2;
 INSERT IGNORE INTO a VALUES (3, NULL, '2003-01-01');
@@ -66,12 +70,15 @@ RESET;
     (
         ALL,
         """
-CREATE TABLE a (id INT PRIMARY KEY, b VARCHAR(20), c DECIMAL(10, 4), d DATE, e INT NOT NULL DEFAULT 5);
+CREATE TABLE a (id INT PRIMARY KEY, b VARCHAR(20), c DECIMAL(10, 4), d DATE,
+    e INT NOT NULL DEFAULT 5);
 CREATE TABLE b LIKE a;
-INSERT INTO a VALUES (1, 'x', 1.5, '2020-01-01', 1), (2, NULL, 2.25, NULL, 2), (3, 'zz', 0, '2021-05-05', 3);
+INSERT INTO a VALUES (1, 'x', 1.5, '2020-01-01', 1), (2, NULL, 2.25, NULL, 2),
+    (3, 'zz', 0, '2021-05-05', 3);
 INSERT INTO b SELECT * FROM a;
 INSERT INTO b (id, b) SELECT id + 10, CONCAT(b, '-', id) FROM a WHERE id > 1;
-INSERT INTO b (id, e) (SELECT x.id + 20, x.e * 2 FROM a x WHERE x.b IS NOT NULL ORDER BY x.id DESC LIMIT 1);
+INSERT INTO b (id, e) (SELECT x.id + 20, x.e * 2 FROM a x WHERE x.b IS NOT NULL ORDER BY x.id DESC
+    LIMIT 1);
 INSERT INTO b (id, e) SELECT 99, 7;
 INSERT INTO b (id, e) SELECT 98, 7 LIMIT 0;
 INSERT INTO b (id, c, e) SELECT ALL 101, 7 / 3, 1 FROM DUAL;
@@ -102,7 +109,8 @@ RESET;
         ALL,
         r"""
 CREATE TABLE a (id INT, s SET('a', 'b', 'c', 'd', 'e'));
-INSERT IGNORE INTO a VALUES (1, 'f,a,b'), (2, 'd,A ,b'), (3, 'a ,b'), (4, 'a,'), (5, ','), (6, 'a,b '), (7, ' a,b'), (8, 'b,x ,c');
+INSERT IGNORE INTO a VALUES (1, 'f,a,b'), (2, 'd,A ,b'), (3, 'a ,b'), (4, 'a,'), (5, ','),
+    (6, 'a,b '), (7, ' a,b'), (8, 'b,x ,c');
 RESET;
 CREATE TABLE b (id INT, t TEXT DEFAULT '', c CHAR(2), v VARCHAR(2));
 INSERT INTO b (id) VALUES (1);
@@ -113,10 +121,13 @@ RESET;
     (
         ALL,
         """
-CREATE TABLE a (id INT, a DECIMAL(12, 3), i INT, j INT, q DECIMAL(50, 25), r DECIMAL(50, 25), s VARCHAR(60), t VARCHAR(60), u VARBINARY(60),
+CREATE TABLE a (id INT, a DECIMAL(12, 3), i INT, j INT, q DECIMAL(50, 25), r DECIMAL(50, 25),
+    s VARCHAR(60), t VARCHAR(60), u VARBINARY(60),
     v VARCHAR(60));
-INSERT INTO a (id, a, i, j) VALUES (1, 10.125, 1, 3), (2, -94579.09, 2, -7), (3, 0.001, 999983, 6), (4, 78076704.61, -5, 89);
-UPDATE a SET q = a / j, r = i / j * j, s = i / j, t = CONCAT(i / j), u = a / j, v = GREATEST(i / j, a / 7);
+INSERT INTO a (id, a, i, j) VALUES (1, 10.125, 1, 3), (2, -94579.09, 2, -7), (3, 0.001, 999983, 6),
+    (4, 78076704.61, -5, 89);
+UPDATE a SET q = a / j, r = i / j * j, s = i / j, t = CONCAT(i / j), u = a / j,
+    v = GREATEST(i / j, a / 7);
 RESET;
 CREATE TABLE b (id INT, i INT, j INT);
 INSERT INTO b VALUES (1, 1, 3), (2, 2, 3), (3, 10, 3);
@@ -165,14 +176,18 @@ INSERT INTO d VALUES (1, NOT 1 BETWEEN -5 AND 5);
 RESET;
 CREATE TABLE e (id INT, v INT);
 CREATE TABLE raw (id INT, a BINARY(3), v VARBINARY(40), t VARCHAR(20) CHARACTER SET latin1);
-INSERT INTO raw VALUES (1, 'a', CONCAT(x'00ff', 12, 'b'), 'é'), (2, 'b', CONCAT(REPEAT(0x00, 2), LEFT(x'010203', 2)), 'x');
+INSERT INTO raw VALUES (1, 'a', CONCAT(x'00ff', 12, 'b'), 'é'),
+    (2, 'b', CONCAT(REPEAT(0x00, 2), LEFT(x'010203', 2)), 'x');
 UPDATE raw SET v = CONCAT(a, t, SUBSTRING(v, 2), REVERSE(x'0102'), RIGHT(x'0a0b', 1));
 RESET;
 CREATE TABLE wide (id INT, v DECIMAL(65, 2), w DECIMAL(65, 2));
-INSERT INTO wide VALUES (1, -999999999999999999999999999999999999999999999999999999999999999.99, 1.25);
-INSERT INTO wide VALUES (2, 1234567890123456789012345678901234567890.12, ABS(-1234567890123456789012345678901234567890.12));
+INSERT INTO wide VALUES (1, -999999999999999999999999999999999999999999999999999999999999999.99,
+    1.25);
+INSERT INTO wide VALUES (2, 1234567890123456789012345678901234567890.12,
+    ABS(-1234567890123456789012345678901234567890.12));
 UPDATE wide SET v = v + 1, w = v - w * 3 WHERE id = 2;
-INSERT INTO wide VALUES (3, MOD(1234567890123456789012345678901234567890.12, 1000000000000000000000000000000000007.5), 0);
+INSERT INTO wide VALUES (3, MOD(1234567890123456789012345678901234567890.12,
+    1000000000000000000000000000000000007.5), 0);
 INSERT INTO wide VALUES (4, -(1234567890123456789012345678901234567890.12 * 10), 0);
 RESET;
 INSERT INTO e VALUES (1, NOT 1 BETWEEN -5 AND 5), (2, 2 = 2 = 1), (3, -2 + 3 * 4 MOD 5);
@@ -235,7 +250,8 @@ RESET;
     (
         ("9.7",),
         """
-CREATE TABLE loose (id INT, a INT CHECK (a > 0) NOT ENFORCED NOT NULL, CONSTRAINT below CHECK (a < 9), CHECK (a > -9) NOT ENFORCED);
+CREATE TABLE loose (id INT, a INT CHECK (a > 0) NOT ENFORCED NOT NULL,
+    CONSTRAINT below CHECK (a < 9), CHECK (a > -9) NOT ENFORCED);
 ALTER TABLE loose ALTER CHECK below NOT ENFORCED;
 INSERT IGNORE INTO loose VALUES (1, -20), (2, 20);
 UPDATE IGNORE loose SET a = a - 1;
@@ -256,23 +272,54 @@ RESET;
     ),
 )
 DISPLACED = (
-    "2019-10-10 10:11:12+00:00", "2019-10-10 23:30:12.5006-05:30", "2019-10-10 10:11:12 +00:00", "2019-10-10 10:11:12-00:00",
-    "2019-10-10 10:11:12+14:00", "2019-10-10 10:11:12+14:01", "2019-10-10 10:11:12-14:00", "2019-10-10 10:11:12+1:00",
-    "2019-10-10 10:11+02:00", "2019-10-10 10:11:12.1234567+02:00", "2019-10-10 10:11:12.123456+02:00", "2019-10-10 10:11:12.+02:00",
-    "2019-10-10 10:11:12+05:60", "2019-10-10 10:11:12.9999+02:00", "20191010101112+02:00", "20191010101112.5+02:00",
+    "2019-10-10 10:11:12+00:00", "2019-10-10 23:30:12.5006-05:30", "2019-10-10 10:11:12 +00:00",
+    "2019-10-10 10:11:12-00:00", "2019-10-10 10:11:12+14:00", "2019-10-10 10:11:12+14:01",
+    "2019-10-10 10:11:12-14:00", "2019-10-10 10:11:12+1:00", "2019-10-10 10:11+02:00",
+    "2019-10-10 10:11:12.1234567+02:00", "2019-10-10 10:11:12.123456+02:00",
+    "2019-10-10 10:11:12.+02:00", "2019-10-10 10:11:12+05:60", "2019-10-10 10:11:12.9999+02:00",
+    "20191010101112+02:00", "20191010101112.5+02:00",
     "2019-10-10T10:11:12+02:00 ", "1970-01-01 00:30:00+00:00",
 )  # fmt: skip
 """Moments that name a time zone, rightly or not; 8.0.19 on knows them, the others pass over it."""
 PACKED = tuple(
     f"{head}{tail}"
-    for head in ("20191010101112", "20191010101112.5", "191010101112", "20191010T101112", "20191010101112.", "20191010101112.1234567")
-    for tail in ("", "x", " ", "+", "1", "12", "x1", "x ", " 1", "x x", "e3", "\t", "_", ":1", "T", "T1", "xT", "TT", "12345678x")
+    for head in (
+        "20191010101112",
+        "20191010101112.5",
+        "191010101112",
+        "20191010T101112",
+        "20191010101112.",
+        "20191010101112.1234567",
+    )
+    for tail in (
+        "",
+        "x",
+        " ",
+        "+",
+        "1",
+        "12",
+        "x1",
+        "x ",
+        " 1",
+        "x x",
+        "e3",
+        "\t",
+        "_",
+        ":1",
+        "T",
+        "T1",
+        "xT",
+        "TT",
+        "12345678x",
+    )
 )
 """Moments without delimiters, and what may stand behind them."""
 LONG_TEXTS = tuple(
     f"INSERT INTO long_{at} VALUES ({number}, REPEAT('{text}', {count}));"
     for at in range(6)
-    for number, (text, count) in enumerate([("é", 128), ("aé", 86), ("€", 86), ("a", 256), ("b€", 64), ("é ", 90)])
+    for number, (text, count) in enumerate(
+        [("é", 128), ("aé", 86), ("€", 86), ("a", 256), ("b€", 64), ("é ", 90)]
+    )
 )
 SCRIPTS += (
     (
@@ -287,7 +334,10 @@ SCRIPTS += (
         + "\n"
         + "\n".join(LONG_TEXTS).replace("long_", "longer_")
         + "\n"
-        + "".join(f"ALTER TABLE longer_{at} MODIFY t TINYTEXT CHARACTER SET {kind};\n" for at, kind in enumerate(("utf8mb4", "utf8")))
+        + "".join(
+            f"ALTER TABLE longer_{at} MODIFY t TINYTEXT CHARACTER SET {kind};\n"
+            for at, kind in enumerate(("utf8mb4", "utf8"))
+        )
         + "RESET;\n",
     ),
     (
@@ -301,13 +351,16 @@ RESET;
         ALL,
         "".join(
             f"SET sql_mode = '{mode}';\n"
-            f"CREATE TABLE numbered_{at} (a INT{first} AUTO_INCREMENT{second}, b INT, UNIQUE KEY (a));\n"
+            f"CREATE TABLE numbered_{at} (a INT{first} AUTO_INCREMENT{second}, b INT, "
+            "UNIQUE KEY (a));\n"
             f"INSERT INTO numbered_{at} SET a = 1, b = 2;\n"
             f"INSERT INTO numbered_{at} SET a = 1, b = 2 ON DUPLICATE KEY UPDATE a = NULL;\n"
             f"INSERT INTO numbered_{at} SET b = 7;\n"
             f"INSERT INTO numbered_{at} VALUES (NULL, 8), (5, 9), (0, 10);\n"
             for at, (first, second, mode) in enumerate(
-                (*words, mode) for words in ((" NULL", ""), (" NOT NULL", ""), ("", " NULL")) for mode in ("", "STRICT_ALL_TABLES")
+                (*words, mode)
+                for words in ((" NULL", ""), (" NOT NULL", ""), ("", " NULL"))
+                for mode in ("", "STRICT_ALL_TABLES")
             )
         )
         + "RESET;\n",
@@ -316,9 +369,11 @@ RESET;
         ALL,
         "".join(
             f"CREATE TABLE spaces_{at} (id INT, t TINYTEXT CHARACTER SET {charset});\n"
-            f"INSERT INTO spaces_{at} VALUES (1, REPEAT(' ', 256)), (2, CONCAT(REPEAT('a', 127), REPEAT(' ', 129)));\n"
+            f"INSERT INTO spaces_{at} VALUES (1, REPEAT(' ', 256)), (2, CONCAT(REPEAT('a', 127), "
+            "REPEAT(' ', 129)));\n"
             f"CREATE TABLE cut_{at} (id INT, t TEXT CHARACTER SET {charset});\n"
-            f"INSERT INTO cut_{at} VALUES (1, REPEAT(' ', 256)), (2, CONCAT(REPEAT('a', 127), REPEAT(' ', 129)));\n"
+            f"INSERT INTO cut_{at} VALUES (1, REPEAT(' ', 256)), (2, CONCAT(REPEAT('a', 127), "
+            "REPEAT(' ', 129)));\n"
             f"ALTER TABLE cut_{at} MODIFY t TINYTEXT CHARACTER SET {charset};\n"
             for at, charset in enumerate(("utf8mb4", "utf8", "ucs2", "utf16", "latin1", "gbk"))
         )
@@ -340,11 +395,14 @@ RESET;
         ("5.7", "9.7"),
         """
 SET sql_mode = '', time_zone = '+02:00';
-CREATE TABLE zoned (id INT, a DATETIME DEFAULT '1995-05-05 00:00:00+05:30', b TIMESTAMP DEFAULT '1995-05-05 00:00:00+05:30',
-    c DATE DEFAULT '1995-05-05 00:00:00+05:30', d DATETIME(3) DEFAULT '1995-05-05 00:00:00.125-01:00');
+CREATE TABLE zoned (id INT, a DATETIME DEFAULT '1995-05-05 00:00:00+05:30',
+    b TIMESTAMP DEFAULT '1995-05-05 00:00:00+05:30',
+    c DATE DEFAULT '1995-05-05 00:00:00+05:30',
+    d DATETIME(3) DEFAULT '1995-05-05 00:00:00.125-01:00');
 SET time_zone = '+09:00';
 INSERT INTO zoned (id) VALUES (1);
-ALTER TABLE zoned ALTER a SET DEFAULT '2001-05-05 00:00:00+05:30', ADD e DATETIME DEFAULT '2002-05-05 00:00:00+05:30';
+ALTER TABLE zoned ALTER a SET DEFAULT '2001-05-05 00:00:00+05:30',
+    ADD e DATETIME DEFAULT '2002-05-05 00:00:00+05:30';
 SET time_zone = '-03:00';
 INSERT INTO zoned (id) VALUES (2);
 RESET;
@@ -353,8 +411,10 @@ RESET;
     (
         ("mariadb",),
         """
-CREATE TABLE digits (id INT, a TIMESTAMP(4) DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP, b DATETIME(3) DEFAULT now(),
-    c DATETIME(6) DEFAULT current_timestamp(2), d DATETIME(2) DEFAULT (LOCALTIME()), e TIMESTAMP(5) DEFAULT '2020-01-01');
+CREATE TABLE digits (id INT, a TIMESTAMP(4) DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP,
+    b DATETIME(3) DEFAULT now(),
+    c DATETIME(6) DEFAULT current_timestamp(2), d DATETIME(2) DEFAULT (LOCALTIME()),
+    e TIMESTAMP(5) DEFAULT '2020-01-01');
 INSERT INTO digits (id) VALUES (1), (2);
 ALTER TABLE digits ALTER e SET DEFAULT now(), ADD f DATETIME(1) DEFAULT CURRENT_TIMESTAMP;
 INSERT INTO digits (id) VALUES (3);
@@ -384,12 +444,18 @@ RESET;
 """,
     ),
 )
-RESET = "SET sql_mode = DEFAULT, time_zone = DEFAULT, auto_increment_increment = 1, auto_increment_offset = 1"
+RESET = (
+    "SET sql_mode = DEFAULT, time_zone = DEFAULT, auto_increment_increment = 1, "
+    "auto_increment_offset = 1"
+)
 
 
 @pytest.fixture(scope="module", params=ALL)
 def server(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Iterator[Server]:
-    options: dict[str, str | int | bool | None] = {"innodb_flush_log_at_trx_commit": 0, "sync_binlog": 0}
+    options: dict[str, str | int | bool | None] = {
+        "innodb_flush_log_at_trx_commit": 0,
+        "sync_binlog": 0,
+    }
     started = server_factory(request.param, options=options)
     yield started
     started.close()

@@ -29,7 +29,10 @@ TABLES = {
     "CREATE OR REPLACE ALGORITHM=MERGE VIEW v AS SELECT 1": "d.v",
     "ALTER VIEW v AS SELECT 2": "d.v",
     "DROP VIEW v, e.w": "d.v e.w",
-    "CREATE DEFINER=`a`@`b` TRIGGER IF NOT EXISTS trg BEFORE INSERT ON e.t FOR EACH ROW INSERT INTO u VALUES (1)": "e.t",
+    (
+        "CREATE DEFINER=`a`@`b` TRIGGER IF NOT EXISTS trg BEFORE INSERT ON e.t FOR EACH ROW INSERT "
+        "INTO u VALUES (1)"
+    ): "e.t",
     "CREATE SEQUENCE s START WITH 3": "d.s",
     "INSERT INTO t SELECT * FROM e.u": "d.t",
     "insert low_priority ignore e.t values (1)": "e.t",

@@ -1,4 +1,5 @@
-"""Suggestions without a server: which way is taken, what is said of it, and what is never suggested."""
+"""Suggestions without a server: which way is taken, what is said of it, and what is never
+suggested."""
 
 from __future__ import annotations
 
@@ -17,14 +18,32 @@ def table(sql: str, server: str = "9.7") -> MemoryTable:
     return found
 
 
-def suggested(sql: str, version: str = "9.7", row_search: frozenset[str] | None = None, *, with_rows: bool = False) -> Suggestion | None:
+def suggested(
+    sql: str,
+    version: str = "9.7",
+    row_search: frozenset[str] | None = None,
+    *,
+    with_rows: bool = False,
+) -> Suggestion | None:
     found = table(sql)
-    return suggestion(found.definition, rules_for(version), row_search, duplicates_in(found) if with_rows else None)
+    return suggestion(
+        found.definition,
+        rules_for(version),
+        row_search,
+        duplicates_in(found) if with_rows else None,
+    )
 
 
 @pytest.mark.parametrize(
     ("version", "attribute"),
-    [("5.6", ""), ("5.7", ""), ("8.0.22", ""), ("8.0.23", " INVISIBLE"), ("8.4", " INVISIBLE"), ("mariadb", " INVISIBLE")],
+    [
+        ("5.6", ""),
+        ("5.7", ""),
+        ("8.0.22", ""),
+        ("8.0.23", " INVISIBLE"),
+        ("8.4", " INVISIBLE"),
+        ("mariadb", " INVISIBLE"),
+    ],
 )
 def test_a_new_column_is_invisible_where_columns_can_be(version: str, attribute: str) -> None:
     found = suggested("CREATE TABLE `a``b` (x INT)", version)
@@ -36,14 +55,20 @@ def test_a_new_column_is_invisible_where_columns_can_be(version: str, attribute:
 
 
 def test_a_column_without_duplicates_today_is_not_a_key() -> None:
-    sql = "CREATE TABLE t (at DATETIME NOT NULL); INSERT INTO t VALUES ('2026-01-01'), ('2026-01-02');"
+    sql = (
+        "CREATE TABLE t (at DATETIME NOT NULL); INSERT INTO t VALUES ('2026-01-01'), "
+        "('2026-01-02');"
+    )
     found = suggested(sql, with_rows=True)
     assert found is not None and found.sql is not None
     assert "ADD PRIMARY KEY" not in found.sql
 
 
 def test_no_column_is_made_not_null() -> None:
-    for sql in ("CREATE TABLE t (a INT, UNIQUE KEY (a))", "CREATE TABLE t (a INT) PARTITION BY HASH (a) PARTITIONS 2"):
+    for sql in (
+        "CREATE TABLE t (a INT, UNIQUE KEY (a))",
+        "CREATE TABLE t (a INT) PARTITION BY HASH (a) PARTITIONS 2",
+    ):
         found = suggested(sql)
         assert found is not None and found.sql is not None
         assert "MODIFY" not in found.sql
@@ -56,13 +81,19 @@ def test_a_unique_key_that_5_6_does_not_use() -> None:
     assert found is not None
     assert (found.sql, found.lock) == ("ALTER TABLE `d`.`t` ADD PRIMARY KEY (`a`(3));", "NONE")
     assert suggested(sql, "5.7.22") == found
-    assert [suggested(sql, version) for version in ("5.7.23", "8.0", "9.7", "mariadb")] == [None] * 4
+    assert [suggested(sql, version) for version in ("5.7.23", "8.0", "9.7", "mariadb")] == [
+        None
+    ] * 4
 
 
 def test_duplicates_of_the_auto_increment_column() -> None:
-    sql = "CREATE TABLE t (id INT NOT NULL AUTO_INCREMENT, a INT, KEY (id)); INSERT INTO t VALUES (1, 1), ({second}, 2);"
+    sql = (
+        "CREATE TABLE t (id INT NOT NULL AUTO_INCREMENT, a INT, KEY (id)); "
+        "INSERT INTO t VALUES (1, 1), ({second}, 2);"
+    )
     unknown, without, twice = (
-        suggested(sql.format(second=second), with_rows=with_rows) for second, with_rows in ((1, False), (2, True), (1, True))
+        suggested(sql.format(second=second), with_rows=with_rows)
+        for second, with_rows in ((1, False), (2, True), (1, True))
     )
     assert unknown is not None and without is not None and twice is not None
     assert unknown.sql == without.sql == "ALTER TABLE `d`.`t` ADD PRIMARY KEY (`id`);"
@@ -106,7 +137,10 @@ def test_the_word_for_what_is_locked() -> None:
     ],
 )
 def test_partition_columns(clause: str, columns: tuple[int, ...]) -> None:
-    sql = f"CREATE TABLE t (a INT NOT NULL, b DATE NOT NULL, `c(x` INT NOT NULL, UNIQUE KEY (a, b, `c(x`)) PARTITION BY {clause}"
+    sql = (
+        "CREATE TABLE t (a INT NOT NULL, b DATE NOT NULL, `c(x` INT NOT NULL, UNIQUE KEY (a, b, "
+        f"`c(x`)) PARTITION BY {clause}"
+    )
     assert partition_columns(table(sql).definition) == columns
 
 
@@ -118,9 +152,10 @@ def test_partition_columns_follow_an_alter() -> None:
 
 def test_row_bytes_of_each_type() -> None:
     columns = {
-        "TINYINT": 1, "INT": 4, "DECIMAL(10,2)": 5, "DECIMAL(30,7)": 15, "BIT(9)": 2, "YEAR": 1, "TIME(3)": 5, "DATETIME(6)": 8,
-        "TIMESTAMP": 4, "CHAR(3) CHARACTER SET utf8mb4": 12, "VARCHAR(63) CHARACTER SET utf8mb4": 253,
-        "VARCHAR(64) CHARACTER SET utf8mb4": 258, "ENUM('a')": 1, "SET('a','b')": 1, "TEXT": 10, "LONGBLOB": 12, "JSON": 12,
+        "TINYINT": 1, "INT": 4, "DECIMAL(10,2)": 5, "DECIMAL(30,7)": 15, "BIT(9)": 2, "YEAR": 1,
+        "TIME(3)": 5, "DATETIME(6)": 8, "TIMESTAMP": 4, "CHAR(3) CHARACTER SET utf8mb4": 12,
+        "VARCHAR(63) CHARACTER SET utf8mb4": 253, "VARCHAR(64) CHARACTER SET utf8mb4": 258,
+        "ENUM('a')": 1, "SET('a','b')": 1, "TEXT": 10, "LONGBLOB": 12, "JSON": 12,
     }  # fmt: skip
     for kind, expected in columns.items():
         sql = f"CREATE TABLE t (v VARBINARY(1) NOT NULL, c {kind} NOT NULL)"

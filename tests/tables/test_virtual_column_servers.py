@@ -11,7 +11,8 @@ import applier
 from applier.tables.catalog import Tables
 from tests.servers.fixtures import ServerFactory
 
-COLUMNS = """a {base}, b {base}, c INT, v {virtual} AS (a - b) VIRTUAL, w {virtual} AS (a / b) VIRTUAL, x {virtual} AS (w / v) VIRTUAL,
+COLUMNS = """a {base}, b {base}, c INT, v {virtual} AS (a - b) VIRTUAL,
+    w {virtual} AS (a / b) VIRTUAL, x {virtual} AS (w / v) VIRTUAL,
     KEY k (c, v(5)), KEY k2 (c, x(5))"""
 
 
@@ -44,7 +45,9 @@ def dumped(server: Server, base: str, virtual: str, folder: Path) -> tuple[str, 
     columns, row = (folder / "virtual_columns.t.tsv").read_text().splitlines()
     place = [column.split(":")[0] for column in columns.split("\t")].index("v")
     cell = row.split("\t")[place]
-    return (bytes.fromhex(cell).decode() if columns.split("\t")[place].endswith(":hex") else cell), theirs
+    return (
+        bytes.fromhex(cell).decode() if columns.split("\t")[place].endswith(":hex") else cell
+    ), theirs
 
 
 @pytest.mark.parametrize("virtual", ["BLOB", "TEXT", "VARCHAR(50)"])

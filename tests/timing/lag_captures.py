@@ -1,7 +1,9 @@
-"""Seconds_Behind_Source as real 5.6.24, 5.7.29 and 9.7.4 replicas showed it, and the same log on the simulated clock.
+"""Seconds_Behind_Source as real 5.6.24, 5.7.29 and 9.7.4 replicas showed it, and the same log on
+the simulated clock.
 
-What a capture cannot tell the simulation is how long its transactions took on the replica and when they arrived: both are taken from the
-positions that were sampled with it, two or four times a second. 9.7's log has the commit timestamps itself.
+What a capture cannot tell the simulation is how long its transactions took on the replica and when
+they arrived: both are taken from the positions that were sampled with it, two or four times a
+second. 9.7's log has the commit timestamps itself.
 """
 
 from __future__ import annotations
@@ -62,14 +64,17 @@ class LagCapture:
         )
 
     def transactions(self) -> list[TimedTransaction]:
-        """The log, with the measured arrival for commit and the measured work shared out over the rows events."""
+        """The log, with the measured arrival for commit and the measured work shared out over the
+        rows events."""
         with TemporaryDirectory() as folder:
             log = Path(folder) / "binlog.000001"
             log.write_bytes(self.log)
             return [self._timed(found) for found in timed_transactions([log], _weight)]
 
     def _timed(self, found: TimedTransaction) -> TimedTransaction:
-        arrived = found.commit if found.timed else self._first(lambda sample: sample.read >= found.end)
+        arrived = (
+            found.commit if found.timed else self._first(lambda sample: sample.read >= found.end)
+        )
         done = self._first(lambda sample: sample.executed >= found.end)
         if self.configuration().worker_count:  # the position moves with the next checkpoint only
             done -= self.configuration().checkpoint_period_seconds / 2
@@ -115,14 +120,30 @@ def lag_captures() -> Iterator[LagCapture]:
             for member in sorted(archive.getmembers(), key=lambda found: found.name):
                 content = archive.extractfile(member) if member.isfile() else None
                 if content is not None:
-                    files.setdefault(Path(member.name).parent.name, {})[Path(member.name).name] = content.read()
+                    files.setdefault(Path(member.name).parent.name, {})[Path(member.name).name] = (
+                        content.read()
+                    )
     for name, found in files.items():
-        yield LagCapture(name, json.loads(found["summary.json"]), _samples(found["series.csv"].decode()), found["binlog.000001"])
+        yield LagCapture(
+            name,
+            json.loads(found["summary.json"]),
+            _samples(found["series.csv"].decode()),
+            found["binlog.000001"],
+        )
 
 
 def _samples(text: str) -> list[Sample]:
     rows = [line.split(",") for line in text.splitlines()[1:]]
-    return [Sample(float(row[1]), _number(row[2]), int(row[4]), int(row[5]), _number(row[9]) if len(row) > 9 else None) for row in rows]
+    return [
+        Sample(
+            float(row[1]),
+            _number(row[2]),
+            int(row[4]),
+            int(row[5]),
+            _number(row[9]) if len(row) > 9 else None,
+        )
+        for row in rows
+    ]
 
 
 def _number(text: str) -> int | None:

@@ -1,8 +1,10 @@
-"""The coordinator and its workers once more, tick by tick and as literally as possible: the oracle of the simulation.
+"""The coordinator and its workers once more, tick by tick and as literally as possible: the oracle
+of the simulation.
 
-Time is whole seconds. In each, workers end what is over, then the coordinator does all it can without waiting. It is a generator
-that hands out what it waits for. Nothing is computed ahead; usage counts, the low-water mark and the pending bytes are kept as the server
-keeps them (sql/rpl_mta_submode.cc, rpl_rli_pdb.cc, rpl_replica.cc).
+Time is whole seconds. In each, workers end what is over, then the coordinator does all it can
+without waiting. It is a generator that hands out what it waits for. Nothing is computed ahead;
+usage counts, the low-water mark and the pending bytes are kept as the server keeps them
+(sql/rpl_mta_submode.cc, rpl_rli_pdb.cc, rpl_replica.cc).
 """
 
 from __future__ import annotations
@@ -40,9 +42,12 @@ class Entry:
 
 
 class Naive:
-    """Run it with `run(until)`. Results: `starts`, `ends`, `who`; `shown` and `stamps` hold one value a tick, at its end."""
+    """Run it with `run(until)`. Results: `starts`, `ends`, `who`; `shown` and `stamps` hold one
+    value a tick, at its end."""
 
-    def __init__(self, transactions: list[TimedTransaction], configuration: ClockConfiguration, start: int) -> None:
+    def __init__(
+        self, transactions: list[TimedTransaction], configuration: ClockConfiguration, start: int
+    ) -> None:
         self.transactions = transactions
         self.configuration = configuration
         self.now = start
@@ -92,11 +97,16 @@ class Naive:
         if job.number not in self.starts:
             self.starts[job.number] = self.now
             return True
-        if job.executed_at is None and self.now >= self.starts[job.number] + job.transaction.seconds:
+        if (
+            job.executed_at is None
+            and self.now >= self.starts[job.number] + job.transaction.seconds
+        ):
             job.executed_at = self.now
             self.pending -= job.transaction.bytes
             return True
-        if job.executed_at is None or (self.configuration.commit_order and self.commit_queue[0] is not job):
+        if job.executed_at is None or (
+            self.configuration.commit_order and self.commit_queue[0] is not job
+        ):
             return False
         self.commit_queue.remove(job)
         worker.jobs.pop(0)
@@ -133,7 +143,10 @@ class Naive:
             worker.jobs.append(job)
             self.commit_queue.append(job)
             job.stamp = transaction.last_stamp
-            if transaction.databases == ALL_DATABASES and self.configuration.scheduling != LOGICAL_CLOCK:
+            if (
+                transaction.databases == ALL_DATABASES
+                and self.configuration.scheduling != LOGICAL_CLOCK
+            ):
                 yield lambda: not any(worker.jobs for worker in self.workers)
         yield from self.end_of_log(1 << 60)
 
@@ -190,12 +203,18 @@ class Naive:
 
     def wait_for_dependencies(self, job: Job) -> Iterator[Condition]:
         committed, number = job.transaction.last_committed, job.transaction.sequence_number
-        gap = number > self.previous + 1 and (not self.first or self.configuration.rules.first_gap_counts)
+        gap = number > self.previous + 1 and (
+            not self.first or self.configuration.rules.first_gap_counts
+        )
         if number == 0 or committed == 0 or gap or self.previous == 0:
             while len(self.gaq) > 1:
                 yield from self.forced_checkpoint()
             self.window = []
-        elif self.gaq[0] is not job and self.window and committed >= self.window[0].transaction.sequence_number:
+        elif (
+            self.gaq[0] is not job
+            and self.window
+            and committed >= self.window[0].transaction.sequence_number
+        ):
             yield lambda: self.low_water_mark() >= committed
         self.window.append(job)
         self.previous, self.first = number, False

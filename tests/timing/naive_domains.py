@@ -1,7 +1,9 @@
-"""MariaDB's workers once more, tick by tick and as literally as possible: the oracle of the simulation.
+"""MariaDB's workers once more, tick by tick and as literally as possible: the oracle of the
+simulation.
 
-Time is whole seconds. Nothing is computed ahead: groups count when they begin to commit, a group waits for that count, and a thread
-goes back to the pool when its queue is empty (sql/rpl_parallel.cc of MariaDB 10.11). Queues have no limit here.
+Time is whole seconds. Nothing is computed ahead: groups count when they begin to commit, a group
+waits for that count, and a thread goes back to the pool when its queue is empty
+(sql/rpl_parallel.cc of MariaDB 10.11). Queues have no limit here.
 """
 
 from __future__ import annotations
@@ -49,10 +51,12 @@ class Domain:
 
 
 class NaiveDomains:
-    """Run it with `run(until)`. `groups` know when they started and were committed; `shown` has what is subtracted from the clock, a value
-    a tick, at its end (0: idle)."""
+    """Run it with `run(until)`. `groups` know when they started and were committed; `shown` has
+    what is subtracted from the clock, a value a tick, at its end (0: idle)."""
 
-    def __init__(self, log: list[TimedTransaction], configuration: ClockConfiguration, start: int) -> None:
+    def __init__(
+        self, log: list[TimedTransaction], configuration: ClockConfiguration, start: int
+    ) -> None:
         self.log, self.configuration, self.now = list(log), configuration, start
         self.threads = [Thread() for _ in range(configuration.worker_count)]
         self.domains: dict[int, Domain] = {}
@@ -77,7 +81,8 @@ class NaiveDomains:
         return self.driver_at_end and self.workers_idle
 
     def _commit(self) -> bool:
-        """Groups that are executed begin to commit, and are committed behind the one before them."""
+        """Groups that are executed begin to commit, and are committed behind the one before
+        them."""
         moved = False
         for thread in self.threads:
             group = thread.queue[0] if thread.queue else None
@@ -99,7 +104,11 @@ class NaiveDomains:
         moved = False
         for thread in self.threads:
             group = thread.queue[0] if thread.queue else None
-            if group is None or group.started is not None or group.wait_count > group.domain.committing:
+            if (
+                group is None
+                or group.started is not None
+                or group.wait_count > group.domain.committing
+            ):
                 continue
             if group.waits_for_prior and group.prior is not None and group.prior.committed is None:
                 continue
@@ -151,13 +160,28 @@ class NaiveDomains:
             elif mode in ("optimistic", "aggressive") and not force:
                 new_batch = False
                 waits = not marks.flags & Marked.TRANSACTIONAL
-                if mode == "optimistic" and (not marks.flags & Marked.ALLOW_PARALLEL or marks.flags & Marked.WAITED):
+                if mode == "optimistic" and (
+                    not marks.flags & Marked.ALLOW_PARALLEL or marks.flags & Marked.WAITED
+                ):
                     waits = True
             domain.multi_batch, domain.force_switch = multi, force
         domain.last_commit_id = marks.commit_id
         if new_batch:
-            domain.has_batch, domain.multi_batch, domain.force_switch, domain.wait_count = True, False, switch, domain.queued
-        group = Group(len(self.groups), transaction, domain, domain.wait_count, waits, domain.last, int(transaction.seconds))
+            domain.has_batch, domain.multi_batch, domain.force_switch, domain.wait_count = (
+                True,
+                False,
+                switch,
+                domain.queued,
+            )
+        group = Group(
+            len(self.groups),
+            transaction,
+            domain,
+            domain.wait_count,
+            waits,
+            domain.last,
+            int(transaction.seconds),
+        )
         domain.last, domain.queued = group, domain.queued + 1
         self.groups.append(group)
         return group

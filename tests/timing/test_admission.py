@@ -1,4 +1,5 @@
-"""Which transactions are executed: skip counter, GTIDs, server ids, UNTIL; and what START REPLICA refuses."""
+"""Which transactions are executed: skip counter, GTIDs, server ids, UNTIL; and what START REPLICA
+refuses."""
 
 from __future__ import annotations
 
@@ -39,8 +40,15 @@ def log() -> list[TimedTransaction]:
 
 def executed(**options: Any) -> list[int]:
     """The numbers of the transactions that were executed with work done."""
-    simulation = simulate(log(), ClockConfiguration(server="8.0", start=1000.0, preserve_commit_order=False, **options))
-    return [number + 1 for number, end in enumerate(simulation.ends) if end < inf and end - simulation.starts[number] > 0.5]
+    simulation = simulate(
+        log(),
+        ClockConfiguration(server="8.0", start=1000.0, preserve_commit_order=False, **options),
+    )
+    return [
+        number + 1
+        for number, end in enumerate(simulation.ends)
+        if end < inf and end - simulation.starts[number] > 0.5
+    ]
 
 
 CASES: list[tuple[dict[str, Any], list[int]]] = [
@@ -70,22 +78,35 @@ def test_who_is_executed(options: dict[str, Any], expected: list[int], workers: 
 
 @pytest.mark.parametrize("workers", [0, 4])
 def test_positions_move_over_what_is_left_out(workers: int) -> None:
-    for options in ({"skip_counter": 100}, {"ignore_server_ids": frozenset({1, 7})}, {"executed": GtidSet(f"{UUID}:1-5")}):
-        simulation = simulate(log(), ClockConfiguration(server="8.0", start=1000.0, workers=workers, **options))
+    for options in (
+        {"skip_counter": 100},
+        {"ignore_server_ids": frozenset({1, 7})},
+        {"executed": GtidSet(f"{UUID}:1-5")},
+    ):
+        simulation = simulate(
+            log(), ClockConfiguration(server="8.0", start=1000.0, workers=workers, **options)
+        )
         assert simulation.same_position(1001.0)
         assert simulation.seconds_behind(1001.0) == 0
 
 
 def test_until_stops_the_applier() -> None:
-    simulation = simulate(log(), ClockConfiguration(server="8.0", workers=0, until=Until.parse("binlog.000001:300")))
+    simulation = simulate(
+        log(), ClockConfiguration(server="8.0", workers=0, until=Until.parse("binlog.000001:300"))
+    )
     assert simulation.stopped_at == 1002.0
     assert simulation.seconds_behind(1001.5) is not None
     assert simulation.seconds_behind(1002.0) is None
 
 
-@pytest.mark.parametrize(("server", "workers"), [("5.6", 0), ("5.7", 0), ("8.0", 0), ("8.4", 4), ("9.7", 4)])
+@pytest.mark.parametrize(
+    ("server", "workers"), [("5.6", 0), ("5.7", 0), ("8.0", 0), ("8.4", 4), ("9.7", 4)]
+)
 def test_until_after_gtids_goes_without_workers_up_to_8_0(server: str, workers: int) -> None:
-    after, before = (ClockConfiguration(server=server, workers=4, until=Until.parse(f"{word}:{UUID}:3")) for word in ("after", "before"))
+    after, before = (
+        ClockConfiguration(server=server, workers=4, until=Until.parse(f"{word}:{UUID}:3"))
+        for word in ("after", "before")
+    )
     assert (after.worker_count, before.worker_count) == (workers, 4)
 
 
@@ -120,7 +141,9 @@ def test_a_skip_counter_does_not_go_with_gtids() -> None:
         simulate(log(), ClockConfiguration(skip_counter=1, executed=GtidSet(f"{UUID}:1")))
 
 
-@pytest.mark.parametrize("text", ["", "binlog.000001", "binlog.000001:x", "before:nonsense", "after:"])
+@pytest.mark.parametrize(
+    "text", ["", "binlog.000001", "binlog.000001:x", "before:nonsense", "after:"]
+)
 def test_until_that_says_nothing(text: str) -> None:
     with pytest.raises(UsageError):
         Until.parse(text)

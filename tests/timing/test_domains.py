@@ -22,20 +22,36 @@ START = 1000
 
 
 def group(
-    commit_id: int = 0, *, domain: int = 0, flags: int = USUAL, seconds: float = 1.0, at: float = START, size: int = 300
+    commit_id: int = 0,
+    *,
+    domain: int = 0,
+    flags: int = USUAL,
+    seconds: float = 1.0,
+    at: float = START,
+    size: int = 300,
 ) -> TimedTransaction:
     return TimedTransaction(at, seconds, size, 5, marks=GroupMarks(domain, commit_id, flags))
 
 
 def run(log: list[TimedTransaction], mode: str, workers: int = 4, **options: Any) -> Simulation:
-    return simulate(log, ClockConfiguration(server="mariadb", workers=workers, parallel_type=mode, **options))
+    return simulate(
+        log, ClockConfiguration(server="mariadb", workers=workers, parallel_type=mode, **options)
+    )
 
 
 def starts(simulation: Simulation) -> list[float]:
     return [moment - START for moment in simulation.starts]
 
 
-MIXED = [group(5), group(5), group(6), group(6, flags=DDL), group(), group(domain=1), group(flags=USUAL | Marked.WAITED)]
+MIXED = [
+    group(5),
+    group(5),
+    group(6),
+    group(6, flags=DDL),
+    group(),
+    group(domain=1),
+    group(flags=USUAL | Marked.WAITED),
+]
 
 
 @pytest.mark.parametrize(
@@ -82,14 +98,24 @@ def test_a_queue_that_is_full_holds_up_the_other_domains() -> None:
 
 
 def test_what_waits_in_a_queue_fills_it_as_well() -> None:
-    log = [group(seconds=4, size=100), group(seconds=4, size=1000), group(seconds=1, size=1000), group(domain=1)]
+    log = [
+        group(seconds=4, size=100),
+        group(seconds=4, size=1000),
+        group(seconds=1, size=1000),
+        group(domain=1),
+    ]
     simulation = run(log, "optimistic", 1, max_queued_bytes=1200)
     assert simulation.starts[2] == START + 8
     assert list(simulation.workers) == [1, 1, 1, 1]
 
 
 def test_the_number_is_that_of_the_newest_commit_and_0_while_all_are_idle() -> None:
-    log = [group(1, seconds=4), group(1, seconds=10), group(2, seconds=2, at=START + 3), group(at=START + 30)]
+    log = [
+        group(1, seconds=4),
+        group(1, seconds=10),
+        group(2, seconds=2, at=START + 3),
+        group(at=START + 30),
+    ]
     simulation = run(log, "conservative")
     shown = {0: 0, 3.5: 3, 4: 4, 9: 9, 10: 10, 11.5: 11, 12: 0, 29: 0, 30.5: 0, 31: 0}
     assert {at: simulation.seconds_behind(START + at) for at in shown} == shown
@@ -110,7 +136,12 @@ def test_a_conflict_waits_for_all_before_it_and_is_executed_again() -> None:
 
 
 def test_one_that_gives_up_keeps_those_behind_it_in_its_domain_from_committing() -> None:
-    log = [group(seconds=1), TimedTransaction(START, 1.0, 300, 5, errors=99), group(seconds=1), group(domain=2, seconds=30)]
+    log = [
+        group(seconds=1),
+        TimedTransaction(START, 1.0, 300, 5, errors=99),
+        group(seconds=1),
+        group(domain=2, seconds=30),
+    ]
     simulation = run(log, "optimistic", transaction_retries=2)
     assert [moment < float("inf") for moment in simulation.ends] == [True, False, False, True]
     assert simulation.error is not None
@@ -118,7 +149,12 @@ def test_one_that_gives_up_keeps_those_behind_it_in_its_domain_from_committing()
 
 
 def test_a_stop_ends_what_was_begun_in_each_domain() -> None:
-    log = [group(seconds=2), group(seconds=2), group(domain=1, seconds=9), group(domain=1, seconds=1)]
+    log = [
+        group(seconds=2),
+        group(seconds=2),
+        group(domain=1, seconds=9),
+        group(domain=1, seconds=1),
+    ]
     simulation = run(log, "conservative", stop=START + 1)
     assert [moment < float("inf") for moment in simulation.ends] == [True, False, True, False]
     assert simulation.stopped_at == START + 9
@@ -137,9 +173,26 @@ def random_log(seed: int) -> list[TimedTransaction]:
     for _ in range(60):
         at += rnd.choice((0, 0, 0, 1, 2, 9))
         commit += rnd.random() < 0.4
-        flags = rnd.choice((USUAL, USUAL, USUAL, USUAL | Marked.WAITED, Marked.ALLOW_PARALLEL, Marked.TRANSACTIONAL, DDL))
+        flags = rnd.choice(
+            (
+                USUAL,
+                USUAL,
+                USUAL,
+                USUAL | Marked.WAITED,
+                Marked.ALLOW_PARALLEL,
+                Marked.TRANSACTIONAL,
+                DDL,
+            )
+        )
         domain, seconds = rnd.choice((0, 0, 1, 5)), rnd.randint(1, 6)
-        found = group(commit if rnd.random() < 0.8 else 0, domain=domain, flags=flags, seconds=seconds, at=at, size=0)
+        found = group(
+            commit if rnd.random() < 0.8 else 0,
+            domain=domain,
+            flags=flags,
+            seconds=seconds,
+            at=at,
+            size=0,
+        )
         found.last_stamp = at + rnd.choice((0, 0, 3))
         log.append(found)
     return log
@@ -150,10 +203,14 @@ def random_log(seed: int) -> list[TimedTransaction]:
 def test_beside_the_model_that_goes_tick_by_tick(seed: int, mode: str) -> None:
     log, rnd = random_log(seed), random.Random(seed)
     options = {"domain_workers": rnd.choice((0, 0, 1, 2)), "by_position": rnd.random() < 0.3}
-    configuration = ClockConfiguration(server="mariadb", workers=rnd.choice((1, 2, 3, 8)), parallel_type=mode, **options)
+    configuration = ClockConfiguration(
+        server="mariadb", workers=rnd.choice((1, 2, 3, 8)), parallel_type=mode, **options
+    )
     simulation = simulate(log, configuration)
     naive = NaiveDomains(log, configuration, START)
     naive.run(int(simulation.end) + 2)
     assert [each.started for each in naive.groups] == list(simulation.starts)
     assert [each.committed for each in naive.groups] == list(simulation.ends)
-    assert naive.shown == [simulation.timestamp.at(START + tick + 0.5) for tick in range(len(naive.shown))]
+    assert naive.shown == [
+        simulation.timestamp.at(START + tick + 0.5) for tick in range(len(naive.shown))
+    ]

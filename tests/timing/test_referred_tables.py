@@ -1,4 +1,5 @@
-"""Under DATABASE scheduling, rows of a table that foreign keys of another database refer to run alone."""
+"""Under DATABASE scheduling, rows of a table that foreign keys of another database refer to run
+alone."""
 
 from __future__ import annotations
 
@@ -48,4 +49,8 @@ def test_a_parent_of_another_database_runs_alone(
         for one in timed_transactions(files, lambda event: float(event.type in ROWS_TYPES))
         if one.seconds
     ]
-    assert rows == [ALL_DATABASES, ("fk_parents",), ALL_DATABASES if child_too else ("fk_children",)]
+    assert rows == [
+        ALL_DATABASES,
+        ("fk_parents",),
+        ALL_DATABASES if child_too else ("fk_children",),
+    ]

@@ -38,7 +38,10 @@ def test_who_overtakes_is_rolled_back_and_from_then_on_each_that_follows() -> No
     found = table(2, 20, overtaking=3)
     assert found.retries == [0, 0, 0, *[1] * 17]
     assert found.attempts == [1, 1, 1, *[2] * 17]
-    gaps = [after - before for before, after in zip(found.committed[3:], found.committed[4:], strict=False)]
+    gaps = [
+        after - before
+        for before, after in zip(found.committed[3:], found.committed[4:], strict=False)
+    ]
     assert gaps == pytest.approx([1.0] * len(gaps), abs=3 * SCAN)
 
 
@@ -47,7 +50,10 @@ def test_all_are_committed_in_the_order_of_the_log() -> None:
         found = table(workers, 50, overtaking=workers + 1)
         assert len(found.committed) == 50
         assert found.committed == sorted(found.committed)
-        assert [attempts - retries for attempts, retries in zip(found.attempts, found.retries, strict=True)] == [1] * 50
+        assert [
+            attempts - retries
+            for attempts, retries in zip(found.attempts, found.retries, strict=True)
+        ] == [1] * 50
 
 
 def test_contentions_have_a_row_for_each_number_of_workers() -> None:
@@ -86,7 +92,9 @@ def test_scans_of_different_tables_do_not_lock_each_other() -> None:
 def test_a_replica_that_is_not_behind_scans_in_turn() -> None:
     clock = WorkClock(4)
     done = [
-        clock.take(at * 1.5 * SCAN, Turn(SCAN, 0.0, 0.0, 1, min(at, 1), at + 1, scanned=0, scan=SCAN))
+        clock.take(
+            at * 1.5 * SCAN, Turn(SCAN, 0.0, 0.0, 1, min(at, 1), at + 1, scanned=0, scan=SCAN)
+        )
         for at in range(50)
     ]
     assert done[-1] == pytest.approx(49 * 1.5 * SCAN + SCAN)
@@ -96,7 +104,9 @@ def test_a_replica_that_is_not_behind_scans_in_turn() -> None:
 def real(workers: int) -> list[dict[str, Any]]:
     """Runs in which workers did overtake each other."""
     runs: list[dict[str, Any]] = json.loads(RESULTS.read_text())["runs"]
-    return [one for one in runs if one["workers"] == workers and (workers == 1 or one["retries"] > 0.5)]
+    return [
+        one for one in runs if one["workers"] == workers and (workers == 1 or one["retries"] > 0.5)
+    ]
 
 
 @pytest.mark.parametrize("workers", [2, 4])

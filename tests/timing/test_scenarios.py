@@ -26,7 +26,9 @@ def true_lag(simulation: Simulation, at: float) -> float:
 
 
 def peak(simulation: Simulation, seconds: int) -> int:
-    return max(moment.seconds_behind or 0 for moment in simulation.sample(START, START + seconds, 0.1))
+    return max(
+        moment.seconds_behind or 0 for moment in simulation.sample(START, START + seconds, 0.1)
+    )
 
 
 @pytest.mark.parametrize(
@@ -40,8 +42,11 @@ def peak(simulation: Simulation, seconds: int) -> int:
         ("large-transaction", "5.6, workers", 0, 0, 0),
     ],
 )
-def test_thirty_seconds_of_work(scenario: str, replica: str, at_arrival: int, halfway: int, highest: int) -> None:
-    """While the source works nothing shows; then from what to what the number rises, and down to 0 at once."""
+def test_thirty_seconds_of_work(
+    scenario: str, replica: str, at_arrival: int, halfway: int, highest: int
+) -> None:
+    """While the source works nothing shows; then from what to what the number rises, and down to 0
+    at once."""
     simulation = runs(scenario)[replica]
     assert shown(simulation, 35.1) == 0
     assert shown(simulation, 35.21) == at_arrival
@@ -66,12 +71,23 @@ def test_the_number_waits_for_the_checkpoint() -> None:
     assert [shown(slow, at) for at in (5.2, 35.0, 65.05, 66.0)] == [0, 30, 60, 0]
     assert true_lag(slow, 35.0) == 0.0
     steady = replicas["60 s, steady load"]
-    assert [shown(steady, at) for at in (59.9, 60.5, 119.9, 120.5, 179.9, 180.5)] == [54, 0, 59, 0, 59, 0]
+    assert [shown(steady, at) for at in (59.9, 60.5, 119.9, 120.5, 179.9, 180.5)] == [
+        54,
+        0,
+        59,
+        0,
+        59,
+        0,
+    ]
 
 
 def test_a_clock_that_is_set_makes_any_number() -> None:
     replicas = runs("wrong-clock")
-    alone, back, ahead = replicas["clock left alone"], replicas["set back by an hour"], replicas["set ahead by an hour"]
+    alone, back, ahead = (
+        replicas["clock left alone"],
+        replicas["set back by an hour"],
+        replicas["set ahead by an hour"],
+    )
     assert [shown(replica, 39.0) for replica in (alone, back, ahead)] == [24, 24, 24]
     assert [shown(replica, 41.0) for replica in (alone, back, ahead)] == [26, 0, 3626]
     assert [true_lag(replica, 41.0) for replica in (alone, back, ahead)] == [26.0, 26.0, 26.0]
@@ -79,7 +95,9 @@ def test_a_clock_that_is_set_makes_any_number() -> None:
 
 def test_what_has_not_arrived_is_not_counted() -> None:
     single = runs("slow-network")["1 MB/s"]
-    samples = [moment for moment in single.sample(START + 6, START + 120, 1.0) if moment.seconds_behind]
+    samples = [
+        moment for moment in single.sample(START + 6, START + 120, 1.0) if moment.seconds_behind
+    ]
     assert samples == []
     assert [true_lag(single, at) for at in (65.0, 124.0)] == [30.0, 59.5]
     left = single.work_left(START + 65.0)
@@ -89,7 +107,11 @@ def test_what_has_not_arrived_is_not_counted() -> None:
 
 def test_a_large_transaction_holds_positions_and_number_but_not_the_others() -> None:
     replicas = runs("gap")
-    loose, kept, small_group = replicas["order not kept"], replicas["order kept"], replicas["order not kept, group of 64"]
+    loose, kept, small_group = (
+        replicas["order not kept"],
+        replicas["order kept"],
+        replicas["order not kept, group of 64"],
+    )
     moment = START + 70.1
     assert [replica.low_water_mark(moment) for replica in replicas.values()] == [50, 50, 50]
     assert [replica.seconds_behind(moment) for replica in replicas.values()] == [55, 55, 55]
@@ -102,7 +124,10 @@ def test_a_large_transaction_holds_positions_and_number_but_not_the_others() -> 
 def test_a_delay_on_the_source_lets_workers_work() -> None:
     replicas = runs("group-commit-delay")
     assert peak(replicas["20 ms, 4 workers"], 100) <= 1
-    assert [peak(replicas[name], 100) for name in ("no delay, 4 workers", "20 ms, no workers")] == [31, 30]
+    assert [peak(replicas[name], 100) for name in ("no delay, 4 workers", "20 ms, no workers")] == [
+        31,
+        30,
+    ]
     lags = {
         name: [end - commit for end, commit in zip(one.ends, one.commits, strict=True)]
         for name, one in replicas.items()

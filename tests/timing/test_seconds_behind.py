@@ -1,4 +1,5 @@
-"""Seconds_Behind_Source: the formula by its branches, the timestamp by version, and curves of real servers."""
+"""Seconds_Behind_Source: the formula by its branches, the timestamp by version, and curves of real
+servers."""
 
 from __future__ import annotations
 
@@ -8,7 +9,12 @@ import pytest
 
 from applier.replica.scheduling import RULES
 from applier.timing.clock import ClockConfiguration
-from applier.timing.seconds_behind import LastSourceTimestamp, Timeline, clock_difference, seconds_behind
+from applier.timing.seconds_behind import (
+    LastSourceTimestamp,
+    Timeline,
+    clock_difference,
+    seconds_behind,
+)
 from applier.timing.simulate import simulate
 from applier.timing.timed import Step, TimedTransaction
 from tests.timing.lag_captures import LagCapture, lag_captures
@@ -32,8 +38,13 @@ def test_each_branch_of_the_formula(changed: dict[str, bool], expected: int | No
     assert seconds_behind(1030.9, 1000, 0, **{**RUNNING, **changed}) == expected
 
 
-@pytest.mark.parametrize(("stamp", "difference", "expected"), [(0, 0, 0), (1000, 25, 5), (1000, -25, 55), (1000, 31, 0), (1031, 0, 0)])
-def test_no_timestamp_is_zero_and_the_future_is_no_less(stamp: int, difference: int, expected: int) -> None:
+@pytest.mark.parametrize(
+    ("stamp", "difference", "expected"),
+    [(0, 0, 0), (1000, 25, 5), (1000, -25, 55), (1000, 31, 0), (1031, 0, 0)],
+)
+def test_no_timestamp_is_zero_and_the_future_is_no_less(
+    stamp: int, difference: int, expected: int
+) -> None:
     assert seconds_behind(1030.9, stamp, difference, **RUNNING) == expected
 
 
@@ -109,15 +120,23 @@ CAPTURES = list(lag_captures())
 
 
 def edges(curve: list[int], capture: LagCapture) -> tuple[float, float, int] | None:
-    """When it exceeds what the clock's seconds alone show, first and last, and the peak. None when it never does."""
+    """When it exceeds what the clock's seconds alone show, first and last, and the peak. None when
+    it never does."""
     high = [number for number, value in enumerate(curve) if value > 1]
-    return (capture.samples[high[0]].time, capture.samples[high[-1]].time, max(curve)) if high else None
+    return (
+        (capture.samples[high[0]].time, capture.samples[high[-1]].time, max(curve))
+        if high
+        else None
+    )
 
 
 @pytest.mark.parametrize("capture", CAPTURES, ids=lambda capture: capture.name)
 def test_the_curve_of_a_real_replica(capture: LagCapture) -> None:
     simulated = [value if value is not None else -99 for value in capture.curve(capture.simulate())]
-    measured = [sample.seconds_behind if sample.seconds_behind is not None else -99 for sample in capture.samples]
+    measured = [
+        sample.seconds_behind if sample.seconds_behind is not None else -99
+        for sample in capture.samples
+    ]
     expected, found = edges(measured, capture), edges(simulated, capture)
     if expected is None:
         assert found is None
@@ -129,13 +148,22 @@ def test_the_curve_of_a_real_replica(capture: LagCapture) -> None:
         assert min(near) - 1 <= value <= max(near) + 1
 
 
-@pytest.mark.parametrize("capture", [found for found in CAPTURES if found.configuration().delay_seconds], ids=lambda capture: capture.name)
+@pytest.mark.parametrize(
+    "capture",
+    [found for found in CAPTURES if found.configuration().delay_seconds],
+    ids=lambda capture: capture.name,
+)
 def test_the_remaining_delay_of_a_real_replica(capture: LagCapture) -> None:
-    """A number while the applier waits, NULL otherwise; where the two change a moment apart, the neighbour's."""
+    """A number while the applier waits, NULL otherwise; where the two change a moment apart, the
+    neighbour's."""
     simulated = capture.remaining_delays(capture.simulate())
     measured = [sample.remaining_delay for sample in capture.samples]
     assert [value for value in measured if value is not None]
-    differ = [number for number, value in enumerate(simulated) if value not in measured[max(number - 1, 0) : number + 2]]
+    differ = [
+        number
+        for number, value in enumerate(simulated)
+        if value not in measured[max(number - 1, 0) : number + 2]
+    ]
     assert differ == []
 
 
@@ -148,19 +176,31 @@ def test_all_curves_are_there() -> None:
 
 @pytest.mark.parametrize("server", ["5.7", "8.0", "9.7"])
 def test_half_a_transaction_keeps_the_number_up(server: str) -> None:
-    """Workers, a slow network: the group has begun, so that the end of the relay log is none; each event that comes sets the time again."""
+    """Workers, a slow network: the group has begun, so that the end of the relay log is none; each
+    event that comes sets the time again."""
     begun = 1_700_000_000
     log = [
         TimedTransaction(
             begun + number, 0.001, 40_000, 8, number - 1, number,
-            steps=(Step(begun + number, begun + number, 1, 65, 0.0), Step(begun + number, begun + number, 7, 39_935, 0.001)),
+            steps=(Step(begun + number, begun + number, 1, 65, 0.0),
+                   Step(begun + number, begun + number, 7, 39_935, 0.001)),
         )
         for number in range(1, 9)
     ]  # fmt: skip
-    slow = simulate(iter(log), ClockConfiguration(server=server, workers=4, network_bytes_per_second=20_000, start=float(begun)))
+    slow = simulate(
+        iter(log),
+        ClockConfiguration(
+            server=server, workers=4, network_bytes_per_second=20_000, start=float(begun)
+        ),
+    )
     moments = [begun + 4.0 + number / 10 for number in range(100)]
     numbers = [slow.seconds_behind(moment) or 0 for moment in moments]
     assert sum(number > 0 for number in numbers) > 75
     assert max(numbers) == 7
-    single = simulate(iter(log), ClockConfiguration(server="5.7", workers=0, network_bytes_per_second=20_000, start=float(begun)))
+    single = simulate(
+        iter(log),
+        ClockConfiguration(
+            server="5.7", workers=0, network_bytes_per_second=20_000, start=float(begun)
+        ),
+    )
     assert sum((single.seconds_behind(moment) or 0) > 0 for moment in moments) < 25

@@ -1,4 +1,5 @@
-"""An emulated replica on a clock: the same times as the simulation, and what is shown while it works."""
+"""An emulated replica on a clock: the same times as the simulation, and what is shown while it
+works."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ AFTERWARDS = 4_000_000_000.0
 
 
 def cost(event: Event) -> float:
-    """Whole seconds, so that times are exact. The simulation knows of no events between transactions."""
+    """Whole seconds, so that times are exact. The simulation knows of no events between
+    transactions."""
     return 0.0 if event.type == EventType.ROTATE else float(event.length // 16 % 5)
 
 
@@ -39,18 +41,26 @@ def end_of(replica: Replica) -> Position:
     return received.source_position
 
 
-@pytest.mark.parametrize(("capture", "version"), [("my57_xa", "5.7"), ("my_ddl", "8.0"), ("my56_anonymous_nochecksum", "5.6")])
+@pytest.mark.parametrize(
+    ("capture", "version"),
+    [("my57_xa", "5.7"), ("my_ddl", "8.0"), ("my56_anonymous_nochecksum", "5.6")],
+)
 def test_the_same_curve_as_the_simulation(capture: str, version: str) -> None:
     replica = Rig.of(capture).replica(version, workers=0)
     applier = timed(replica, SimulatedClock(AFTERWARDS))
     while applier.step():
         pass
     assert contents(replica.tables) == replayed(capture, version), "on a clock it does the same"
-    simulation = simulate(timed_transactions(logs_of(capture), cost), ClockConfiguration(server=version, workers=0, start=AFTERWARDS))
+    simulation = simulate(
+        timed_transactions(logs_of(capture), cost),
+        ClockConfiguration(server=version, workers=0, start=AFTERWARDS),
+    )
     history = applier.timestamp.history
     moments = sorted({*history.times, *simulation.timestamp.times})
     assert len(moments) >= 2
-    assert [history.at(moment) for moment in moments] == [simulation.timestamp.at(moment) for moment in moments]
+    assert [history.at(moment) for moment in moments] == [
+        simulation.timestamp.at(moment) for moment in moments
+    ]
     assert applier.clock.now() == simulation.end
     assert applier.timestamp.value == 0
     assert applier.seconds_behind(end_of(replica), connected=True) == 0
@@ -65,8 +75,13 @@ def test_what_it_shows_on_its_way() -> None:
     while applier.step():
         shown = applier.seconds_behind(end_of(replica), connected=True)
         if applier.current.gtid:
-            (row,) = performance_schema(ReplicaView(version="8.0", applier=applier.thread()))["replication_applier_status_by_worker"]
-            assert (row["APPLYING_TRANSACTION"], row["SERVICE_STATE"]) == (applier.current.gtid, "ON")
+            (row,) = performance_schema(ReplicaView(version="8.0", applier=applier.thread()))[
+                "replication_applier_status_by_worker"
+            ]
+            assert (row["APPLYING_TRANSACTION"], row["SERVICE_STATE"]) == (
+                applier.current.gtid,
+                "ON",
+            )
             assert shown == int(clock.now()) - applier.timestamp.value - 5
             seen.add(row["APPLYING_TRANSACTION_START_APPLY_TIMESTAMP"])
     assert len(seen) > 5

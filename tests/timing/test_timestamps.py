@@ -20,7 +20,9 @@ SINGLE = ClockConfiguration(server="8.0", workers=0, network_seconds=0.5)
 
 def ddl(begun: int, seconds: int) -> TimedTransaction:
     steps = (Step(begun, begun, 1, 65, 0.0), Step(begun + seconds, begun, 1, 100, float(seconds)))
-    return TimedTransaction(float(begun + seconds), float(seconds), 165, 2, 0, 1, steps=steps, rolls_back=False)
+    return TimedTransaction(
+        float(begun + seconds), float(seconds), 165, 2, 0, 1, steps=steps, rolls_back=False
+    )
 
 
 def test_original_stays_and_immediate_is_each_servers_own() -> None:
@@ -36,7 +38,7 @@ def test_original_stays_and_immediate_is_each_servers_own() -> None:
     ]
 
 
-def test_the_number_of_a_chain_counts_from_the_first_source_for_rows_and_from_the_hop_before_for_ddl() -> None:
+def test_a_chain_counts_from_the_first_source_for_rows_and_from_the_hop_before_for_ddl() -> None:
     single = replace(SINGLE, clock_difference=0)
     rows = chain([TimedTransaction(1000.0, 10.0, 100, 5, 0, 1)], [single, single])[1][1]
     assert rows.seconds_behind(1011.1) == 11
@@ -51,9 +53,13 @@ def test_a_view_change_has_no_original() -> None:
     lag = lags(*hops[1])[0]
     assert lag is not None
     assert (lag.total, lag.hop) == (None, 0.6000000000000227)
-    row = performance_schema(view_at(hops[1][1], hops[1][0], 1010.0))["replication_applier_status_by_worker"][0]
+    row = performance_schema(view_at(hops[1][1], hops[1][0], 1010.0))[
+        "replication_applier_status_by_worker"
+    ][0]
     assert row["LAST_APPLIED_TRANSACTION_ORIGINAL_COMMIT_TIMESTAMP"] == "0000-00-00 00:00:00.000000"
-    assert row["LAST_APPLIED_TRANSACTION_IMMEDIATE_COMMIT_TIMESTAMP"] == "1970-01-01 00:16:40.600000"
+    assert (
+        row["LAST_APPLIED_TRANSACTION_IMMEDIATE_COMMIT_TIMESTAMP"] == "1970-01-01 00:16:40.600000"
+    )
 
 
 @pytest.mark.parametrize(
@@ -64,7 +70,9 @@ def test_a_view_change_has_no_original() -> None:
         (["8.0", "5.7", "8.0"], [None, 1000.0, None], [True, True, False]),
     ],
 )
-def test_versions_without_timestamps_in_the_chain(versions: list[str], originals: list[float | None], timed: list[bool]) -> None:
+def test_versions_without_timestamps_in_the_chain(
+    versions: list[str], originals: list[float | None], timed: list[bool]
+) -> None:
     replicas = [replace(SINGLE, server=version, workers=1) for version in versions]
     hops = chain([TimedTransaction(1000.0, 1.0, 100, 5, 0, 1)], replicas)
     assert [log[0].original_commit for log, _ in hops] == originals
@@ -72,15 +80,32 @@ def test_versions_without_timestamps_in_the_chain(versions: list[str], originals
 
 
 def test_workers_make_group_commits_for_the_next_hop() -> None:
-    log = [TimedTransaction(1000.0, seconds, 100, 5, min(number, 1), number + 1) for number, seconds in enumerate((1.0, 5.0, 1.0, 1.0))]
+    log = [
+        TimedTransaction(1000.0, seconds, 100, 5, min(number, 1), number + 1)
+        for number, seconds in enumerate((1.0, 5.0, 1.0, 1.0))
+    ]
     hops = chain(log, [ClockConfiguration(server="8.0", workers=4), SINGLE])
-    assert [(each.last_committed, each.sequence_number) for each in hops[1][0]] == [(0, 1), (1, 2), (1, 3), (1, 4)]
+    assert [(each.last_committed, each.sequence_number) for each in hops[1][0]] == [
+        (0, 1),
+        (1, 2),
+        (1, 3),
+        (1, 4),
+    ]
 
 
 def test_clocks_that_differ_show_in_the_lags() -> None:
-    hops = chain([TimedTransaction(1000.0, 1.0, 100, 5, 0, 1)], [replace(SINGLE, replica_offset=Offset.of(100.0)), SINGLE])
-    assert [lag.hop for log, simulation in hops if (lag := lags(log, simulation)[0])] == [101.5, -98.5]
-    assert [simulation.true_lag(moment) for (_, simulation), moment in zip(hops, (1001.0, 1002.5), strict=True)] == [1.0, 1.0]
+    hops = chain(
+        [TimedTransaction(1000.0, 1.0, 100, 5, 0, 1)],
+        [replace(SINGLE, replica_offset=Offset.of(100.0)), SINGLE],
+    )
+    assert [lag.hop for log, simulation in hops if (lag := lags(log, simulation)[0])] == [
+        101.5,
+        -98.5,
+    ]
+    assert [
+        simulation.true_lag(moment)
+        for (_, simulation), moment in zip(hops, (1001.0, 1002.5), strict=True)
+    ] == [1.0, 1.0]
 
 
 # SOURCE_DELAY
@@ -96,8 +121,11 @@ def test_clocks_that_differ_show_in_the_lags() -> None:
         ("8.0", None, 1065, 1062),
     ],
 )
-def test_old_and_new_rule(server: str, commit: float | None, gtid_waits: int, others_wait: int | None) -> None:
-    """The old one counts from header time with the clocks' difference (here 2), the new one from the commit, rounded up."""
+def test_old_and_new_rule(
+    server: str, commit: float | None, gtid_waits: int, others_wait: int | None
+) -> None:
+    """The old one counts from header time with the clocks' difference (here 2), the new one from
+    the commit, rounded up."""
     gate = DelayGate(RULES[server], 60, 2)
     assert gate.gtid(1003, commit) == gtid_waits
     assert gate.event(1000) == others_wait
@@ -112,24 +140,46 @@ def test_the_first_gtid_event_decides_for_good() -> None:
 
 
 def test_naps_are_whole_seconds() -> None:
-    assert [nap_seconds(until, 1000.9) for until in (None, 999, 1000, 1001, 1060)] == [0, 0, 0, 1, 60]
+    assert [nap_seconds(until, 1000.9) for until in (None, 999, 1000, 1001, 1060)] == [
+        0,
+        0,
+        0,
+        1,
+        60,
+    ]
     naps = Naps()
     naps.add(10.0, 15.0, 115)
     assert [naps.remaining(at, 100.0 + at) for at in (9.0, 10.0, 12.5, 15.0)] == [None, 5, 3, None]
 
 
-@pytest.mark.parametrize(("server", "workers"), [("8.0", 0), ("8.0", 4), ("5.7", 0), ("5.7", 4), ("9.7", 1)])
+@pytest.mark.parametrize(
+    ("server", "workers"), [("8.0", 0), ("8.0", 4), ("5.7", 0), ("5.7", 4), ("9.7", 1)]
+)
 def test_a_delayed_replica_stays_that_far_behind(server: str, workers: int) -> None:
-    log = [TimedTransaction(1000.0 + number, 0.01, 100, 5, number, number + 1) for number in range(100)]
-    simulation = simulate(log, ClockConfiguration(server=server, workers=workers, delay_seconds=30, start=1000.0))
-    assert all(30.0 <= end - commit <= 31.1 for end, commit in zip(simulation.ends, simulation.commits, strict=True))
+    log = [
+        TimedTransaction(1000.0 + number, 0.01, 100, 5, number, number + 1) for number in range(100)
+    ]
+    simulation = simulate(
+        log, ClockConfiguration(server=server, workers=workers, delay_seconds=30, start=1000.0)
+    )
+    assert all(
+        30.0 <= end - commit <= 31.1
+        for end, commit in zip(simulation.ends, simulation.commits, strict=True)
+    )
     shown = [simulation.seconds_behind(1040.5 + number) for number in range(50)]
-    assert {29, 30, 31} >= {value if value is not None else -1 for value in shown}, "the next event's time counts while it waits"
+    assert {29, 30, 31} >= {value if value is not None else -1 for value in shown}, (
+        "the next event's time counts while it waits"
+    )
     assert simulation.naps.remaining(1005.0, 1005.0) == 25
 
 
 def test_by_the_old_rule_later_statements_of_a_transaction_wait_again() -> None:
-    steps = (Step(1020, 1020, 1, 65, 0.0), Step(1000, 1000, 2, 100, 0.1), Step(1010, 1010, 2, 100, 0.1), Step(1020, 1020, 1, 31, 0.0))
+    steps = (
+        Step(1020, 1020, 1, 65, 0.0),
+        Step(1000, 1000, 2, 100, 0.1),
+        Step(1010, 1010, 2, 100, 0.1),
+        Step(1020, 1020, 1, 31, 0.0),
+    )
     log = [TimedTransaction(1020.0, 0.2, 296, 6, 0, 1, steps=steps)]
     old = simulate(log, ClockConfiguration(server="5.7", workers=0, delay_seconds=60))
     new = simulate(log, ClockConfiguration(server="8.0", workers=0, delay_seconds=60))
@@ -141,11 +191,15 @@ def test_by_the_old_rule_later_statements_of_a_transaction_wait_again() -> None:
 
 
 def test_the_replicas_wrong_clock_moves_the_old_rule_not_and_the_new_rule() -> None:
-    """The old rule adds the difference that was measured; the new one takes the replica's clock for right."""
+    """The old rule adds the difference that was measured; the new one takes the replica's clock for
+    right."""
     log = [TimedTransaction(1000.0, 0.1, 100, 5, 0, 1)]
     ahead = Offset.of(20.0)
     ends = [
-        simulate(log, ClockConfiguration(server=server, workers=0, delay_seconds=60, replica_offset=ahead)).ends[0]
+        simulate(
+            log,
+            ClockConfiguration(server=server, workers=0, delay_seconds=60, replica_offset=ahead),
+        ).ends[0]
         for server in ("5.7", "8.0")
     ]
     assert [round(end, 1) for end in ends] == [1060.1, 1040.1]

@@ -1,4 +1,5 @@
-"""The forecast's clock where workers share a machine: by hand, and beside what a real 9.7.4 took."""
+"""The forecast's clock where workers share a machine: by hand, and beside what a real 9.7.4
+took."""
 
 from __future__ import annotations
 

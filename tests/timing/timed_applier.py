@@ -1,11 +1,13 @@
-"""An emulated replica's applier on a clock: real events, executed one by one, with what the server would show at each moment.
+"""An emulated replica's applier on a clock: real events, executed one by one, with what the server
+would show at each moment.
 
     timed = TimedApplier(applier, SimulatedClock(start), cost=rows_cost(1e-7))
     while timed.step():
         timed.seconds_behind(receiver_position, connected=True)
 
-On a `RealClock` executing takes the time that it takes; on a `SimulatedClock` each event takes what `cost` says. Here rows change and
-positions are kept; where only times are asked for, `simulate` does a log in a fraction of the time.
+On a `RealClock` executing takes the time that it takes; on a `SimulatedClock` each event takes what
+`cost` says. Here rows change and positions are kept; where only times are asked for, `simulate`
+does a log in a fraction of the time.
 """
 
 from __future__ import annotations
@@ -32,8 +34,13 @@ NEVER_DELAYED = frozenset({EventType.ROTATE, EventType.FORMAT_DESCRIPTION, Event
 
 
 def counted_time(event: Event, fde: FormatDescription) -> int | None:
-    """header time + exec_time of an event that sets last_source_timestamp; None for one that the receiver or the relay log made."""
-    if event.flags & (EventFlag.ARTIFICIAL | EventFlag.RELAY_LOG) or event.type == EventType.FORMAT_DESCRIPTION or not event.server_id:
+    """header time + exec_time of an event that sets last_source_timestamp; None for one that the
+    receiver or the relay log made."""
+    if (
+        event.flags & (EventFlag.ARTIFICIAL | EventFlag.RELAY_LOG)
+        or event.type == EventType.FORMAT_DESCRIPTION
+        or not event.server_id
+    ):
         return None
     if event.type == EventType.QUERY:
         return event.timestamp + int(parse(event, fde).execution_seconds)
@@ -61,7 +68,8 @@ class RealClock:
 
 
 class SimulatedClock:
-    """Stands still unless somebody sleeps: the same input gives the same result. Implements `Clock`."""
+    """Stands still unless somebody sleeps: the same input gives the same result. Implements
+    `Clock`."""
 
     def __init__(self, start: float = 0.0) -> None:
         self._now = start
@@ -77,7 +85,13 @@ class TimedApplier:
     """Steps an applier without workers. `clock_difference` is what the receiver measured."""
 
     def __init__(
-        self, applier: Applier, clock: Clock, *, cost: EventCost | None = None, delay_seconds: int = 0, clock_difference: int = 0
+        self,
+        applier: Applier,
+        clock: Clock,
+        *,
+        cost: EventCost | None = None,
+        delay_seconds: int = 0,
+        clock_difference: int = 0,
     ) -> None:
         self.applier = applier
         self.clock = clock
@@ -90,7 +104,8 @@ class TimedApplier:
         self._gate = DelayGate(self.rules, delay_seconds, clock_difference)
 
     def step(self) -> bool:
-        """One event; False at the end of the relay logs. Raises what the applier raises, and keeps it for the status."""
+        """One event; False at the end of the relay logs. Raises what the applier raises, and keeps
+        it for the status."""
         relay = self.applier.reader.peek()
         groups = self.applier.groups
         if relay is not None:
@@ -98,12 +113,18 @@ class TimedApplier:
         try:
             going = self.applier.step()
         except BinlagError as error:
-            self.failure = ThreadFailure(getattr(error, "number", 0), error.message, self.clock.now())
+            self.failure = ThreadFailure(
+                getattr(error, "number", 0), error.message, self.clock.now()
+            )
             raise
         if not going:
             self.timestamp.end_of_log(self.clock.now())
             return False
-        if relay is not None and self._cost is not None and counted_time(relay.event, relay.format) is not None:
+        if (
+            relay is not None
+            and self._cost is not None
+            and counted_time(relay.event, relay.format) is not None
+        ):
             self.clock.sleep(self._cost(relay.event))
         if self.applier.groups > groups and self.current is not NOTHING:
             self.last, self.current = replace(self.current, end=self.clock.now()), NOTHING
@@ -123,17 +144,24 @@ class TimedApplier:
 
     def thread(self) -> Thread:
         """The applier's part of a `ReplicaView`."""
-        return Thread(OFF if self.failure.number else ON, None, self.failure, self.last, self.current)
+        return Thread(
+            OFF if self.failure.number else ON, None, self.failure, self.last, self.current
+        )
 
     def _before(self, relay: RelayEvent) -> None:
-        """What comes before execution, in the server's order: the timestamp, then the delay, then START_APPLY."""
+        """What comes before execution, in the server's order: the timestamp, then the delay, then
+        START_APPLY."""
         event = relay.event
         stamp = counted_time(event, relay.format)
         if stamp is not None:
             self.timestamp.read(self.clock.now(), stamp)
         if event.type in GTID_TYPES:
             parsed = parse(event, relay.format)
-            commit = parsed.immediate_commit_timestamp / 1e6 if isinstance(parsed, Gtid) and parsed.immediate_commit_timestamp else None
+            commit = (
+                parsed.immediate_commit_timestamp / 1e6
+                if isinstance(parsed, Gtid) and parsed.immediate_commit_timestamp
+                else None
+            )
             self._nap(self._gate.gtid(event.timestamp, commit))
             original = parsed.original_commit_timestamp / 1e6 if commit is not None else None
             self.current = Monitored(parsed.text or ANONYMOUS, original, commit, self.clock.now())

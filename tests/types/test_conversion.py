@@ -1,4 +1,5 @@
-"""Columns whose type differs from the source's: what is refused (1677), what each permission lets through, and what becomes of values.
+"""Columns whose type differs from the source's: what is refused (1677), what each permission lets
+through, and what becomes of values.
 
 The order of two types is that of `can_convert_field_to` (sql/rpl_utility.cc).
 """
@@ -25,11 +26,54 @@ from lookup.table import Column
 from tests.applier.logs import log, transaction
 from tests.binlog.build import rows, table_map, write
 
-TINY, SHORT, LONG, FLOAT, DOUBLE, TIMESTAMP, LONGLONG, INT24, DATE, TIME, DATETIME, YEAR = 1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 13
-VARCHAR, BIT, TIMESTAMP2, DATETIME2, TIME2, VECTOR, JSON, NEWDECIMAL, ENUM, SET, BLOB, STRING, GEOMETRY = (
-    15, 16, 17, 18, 19, 242, 245, 246, 247, 248, 252, 254, 255,
-)  # fmt: skip
-NON_LOSSY, LOSSY, BOTH = frozenset({"ALL_NON_LOSSY"}), frozenset({"ALL_LOSSY"}), frozenset({"ALL_LOSSY", "ALL_NON_LOSSY"})
+TINY, SHORT, LONG, FLOAT, DOUBLE, TIMESTAMP, LONGLONG, INT24, DATE, TIME, DATETIME, YEAR = (
+    1,
+    2,
+    3,
+    4,
+    5,
+    7,
+    8,
+    9,
+    10,
+    11,
+    12,
+    13,
+)
+(
+    VARCHAR,
+    BIT,
+    TIMESTAMP2,
+    DATETIME2,
+    TIME2,
+    VECTOR,
+    JSON,
+    NEWDECIMAL,
+    ENUM,
+    SET,
+    BLOB,
+    STRING,
+    GEOMETRY,
+) = (
+    15,
+    16,
+    17,
+    18,
+    19,
+    242,
+    245,
+    246,
+    247,
+    248,
+    252,
+    254,
+    255,
+)
+NON_LOSSY, LOSSY, BOTH = (
+    frozenset({"ALL_NON_LOSSY"}),
+    frozenset({"ALL_LOSSY"}),
+    frozenset({"ALL_LOSSY", "ALL_NON_LOSSY"}),
+)
 
 
 def local(definition: str) -> Column:
@@ -47,39 +91,56 @@ def char(length: int) -> int:
 
 
 ORDERS = [
-    (TINY, 0, "TINYINT", 0), (TINY, 0, "TINYINT UNSIGNED", 0), (TINY, 0, "SMALLINT", -1), (SHORT, 0, "TINYINT", 1),
-    (LONG, 0, "INT UNSIGNED", 0), (LONG, 0, "BIGINT", -1), (LONGLONG, 0, "INT", 1), (INT24, 0, "MEDIUMINT", 0), (INT24, 0, "INT", -1),
-    (SHORT, 0, "MEDIUMINT", -1), (LONG, 0, "MEDIUMINT", 1), (INT24, 0, "SMALLINT", 1), (LONG, 0, "VARCHAR(10)", None),
-    (LONG, 0, "DECIMAL(10,0)", None), (LONG, 0, "YEAR", None), (NEWDECIMAL, two(10, 2), "DECIMAL(10,2)", 0),
+    (TINY, 0, "TINYINT", 0), (TINY, 0, "TINYINT UNSIGNED", 0), (TINY, 0, "SMALLINT", -1),
+    (SHORT, 0, "TINYINT", 1), (LONG, 0, "INT UNSIGNED", 0), (LONG, 0, "BIGINT", -1),
+    (LONGLONG, 0, "INT", 1), (INT24, 0, "MEDIUMINT", 0), (INT24, 0, "INT", -1),
+    (SHORT, 0, "MEDIUMINT", -1), (LONG, 0, "MEDIUMINT", 1), (INT24, 0, "SMALLINT", 1),
+    (LONG, 0, "VARCHAR(10)", None), (LONG, 0, "DECIMAL(10,0)", None), (LONG, 0, "YEAR", None),
+    (NEWDECIMAL, two(10, 2), "DECIMAL(10,2)", 0),
     (NEWDECIMAL, two(10, 2), "DECIMAL(12,0)", -1), (NEWDECIMAL, two(10, 2), "DECIMAL(10,3)", -1),
-    (NEWDECIMAL, two(12, 2), "DECIMAL(10,5)", 1), (NEWDECIMAL, two(10, 2), "DOUBLE", 1), (NEWDECIMAL, two(10, 2), "FLOAT", 1),
-    (NEWDECIMAL, two(10, 2), "INT", None), (FLOAT, 4, "FLOAT", 0), (FLOAT, 4, "DOUBLE", -1), (DOUBLE, 8, "FLOAT", 1),
-    (DOUBLE, 8, "DECIMAL(65,30)", 1), (FLOAT, 4, "DECIMAL(65,30)", 1), (DOUBLE, 8, "BIGINT", None), (BIT, two(0, 1), "BIT(8)", 0),
-    (BIT, two(3, 0), "BIT(8)", -1), (BIT, two(1, 1), "BIT(8)", 1), (BIT, two(0, 1), "TINYINT", None), (DATE, 0, "DATE", 0),
-    (DATE, 0, "DATETIME", None), (YEAR, 0, "YEAR", 0), (YEAR, 0, "INT", None), (JSON, 4, "JSON", 0), (JSON, 4, "LONGTEXT", None),
-    (BLOB, 4, "TINYBLOB", 0), (BLOB, 1, "LONGTEXT CHARSET latin1", 0), (GEOMETRY, 4, "GEOMETRY", 0), (GEOMETRY, 4, "LONGBLOB", None),
-    (TIME2, 0, "TIME(6)", 0), (TIME2, 1, "TIME(2)", 0), (TIME2, 3, "TIME(6)", -1), (TIME2, 6, "TIME(3)", 1),
-    (DATETIME2, 6, "DATETIME", 1), (DATETIME2, 0, "TIMESTAMP", None), (TIMESTAMP2, 3, "TIMESTAMP(4)", 0), (TIME, 0, "TIME(3)", -1),
-    (DATETIME, 0, "DATETIME", -1), (TIMESTAMP, 0, "TIMESTAMP", -1), (TIMESTAMP, 0, "DATETIME", None), (TIME, 0, "DATE", None),
-    (VARCHAR, 40, "VARCHAR(10) CHARSET utf8mb4", 0), (VARCHAR, 10, "VARCHAR(10) CHARSET utf8mb4", -1),
-    (VARCHAR, 41, "VARCHAR(10) CHARSET utf8mb4", 1), (STRING, char(40), "CHAR(10) CHARSET utf8mb4", 0),
-    (STRING, char(255), "CHAR(255) CHARSET latin1", 0), (STRING, char(1020), "CHAR(255) CHARSET utf8mb4", 0),
-    (STRING, char(10), "VARCHAR(10) CHARSET latin1", -1), (VARCHAR, 10, "BINARY(10)", -1), (VARCHAR, 300, "TINYTEXT", 1),
-    (VARCHAR, 300, "TEXT", -1), (BLOB, 2, "VARCHAR(100)", 1), (BLOB, 1, "VARBINARY(255)", -1), (STRING, char(10), "INT", None),
-    (STRING, two(ENUM, 1), "ENUM('a')", 0), (STRING, two(ENUM, 2), "ENUM('a')", 1), (STRING, two(SET, 1), "SET('a')", 0),
-    (STRING, two(SET, 1), "SET('a','b','c','d','e','f','g','h','i')", -1), (STRING, two(ENUM, 1), "SET('a')", None),
+    (NEWDECIMAL, two(12, 2), "DECIMAL(10,5)", 1), (NEWDECIMAL, two(10, 2), "DOUBLE", 1),
+    (NEWDECIMAL, two(10, 2), "FLOAT", 1), (NEWDECIMAL, two(10, 2), "INT", None),
+    (FLOAT, 4, "FLOAT", 0), (FLOAT, 4, "DOUBLE", -1), (DOUBLE, 8, "FLOAT", 1),
+    (DOUBLE, 8, "DECIMAL(65,30)", 1), (FLOAT, 4, "DECIMAL(65,30)", 1), (DOUBLE, 8, "BIGINT", None),
+    (BIT, two(0, 1), "BIT(8)", 0), (BIT, two(3, 0), "BIT(8)", -1), (BIT, two(1, 1), "BIT(8)", 1),
+    (BIT, two(0, 1), "TINYINT", None), (DATE, 0, "DATE", 0), (DATE, 0, "DATETIME", None),
+    (YEAR, 0, "YEAR", 0), (YEAR, 0, "INT", None), (JSON, 4, "JSON", 0), (JSON, 4, "LONGTEXT", None),
+    (BLOB, 4, "TINYBLOB", 0), (BLOB, 1, "LONGTEXT CHARSET latin1", 0), (GEOMETRY, 4, "GEOMETRY", 0),
+    (GEOMETRY, 4, "LONGBLOB", None), (TIME2, 0, "TIME(6)", 0), (TIME2, 1, "TIME(2)", 0),
+    (TIME2, 3, "TIME(6)", -1), (TIME2, 6, "TIME(3)", 1), (DATETIME2, 6, "DATETIME", 1),
+    (DATETIME2, 0, "TIMESTAMP", None), (TIMESTAMP2, 3, "TIMESTAMP(4)", 0), (TIME, 0, "TIME(3)", -1),
+    (DATETIME, 0, "DATETIME", -1), (TIMESTAMP, 0, "TIMESTAMP", -1),
+    (TIMESTAMP, 0, "DATETIME", None), (TIME, 0, "DATE", None),
+    (VARCHAR, 40, "VARCHAR(10) CHARSET utf8mb4", 0),
+    (VARCHAR, 10, "VARCHAR(10) CHARSET utf8mb4", -1),
+    (VARCHAR, 41, "VARCHAR(10) CHARSET utf8mb4", 1),
+    (STRING, char(40), "CHAR(10) CHARSET utf8mb4", 0),
+    (STRING, char(255), "CHAR(255) CHARSET latin1", 0),
+    (STRING, char(1020), "CHAR(255) CHARSET utf8mb4", 0),
+    (STRING, char(10), "VARCHAR(10) CHARSET latin1", -1), (VARCHAR, 10, "BINARY(10)", -1),
+    (VARCHAR, 300, "TINYTEXT", 1), (VARCHAR, 300, "TEXT", -1), (BLOB, 2, "VARCHAR(100)", 1),
+    (BLOB, 1, "VARBINARY(255)", -1), (STRING, char(10), "INT", None),
+    (STRING, two(ENUM, 1), "ENUM('a')", 0), (STRING, two(ENUM, 2), "ENUM('a')", 1),
+    (STRING, two(SET, 1), "SET('a')", 0),
+    (STRING, two(SET, 1), "SET('a','b','c','d','e','f','g','h','i')", -1),
+    (STRING, two(ENUM, 1), "SET('a')", None),
     (STRING, two(ENUM, 1), "VARCHAR(9)", None),
 ]  # fmt: skip
-"""(type code, metadata, local column, order): 0 alike, -1 fits without loss, 1 lossy, None never."""
+"""(type code, metadata, local column, order): 0 alike, -1 fits without loss, 1 lossy, None
+never."""
 
 
 @pytest.mark.parametrize(("code", "metadata", "definition", "order"), ORDERS)
-def test_the_order_of_two_types(code: int, metadata: int, definition: str, order: int | None) -> None:
+def test_the_order_of_two_types(
+    code: int, metadata: int, definition: str, order: int | None
+) -> None:
     assert conversion_order(SourceColumn(code, metadata), local(definition)) == order
 
 
 @pytest.mark.parametrize(("code", "metadata", "definition", "order"), ORDERS)
-def test_what_each_permission_lets_through(code: int, metadata: int, definition: str, order: int | None) -> None:
+def test_what_each_permission_lets_through(
+    code: int, metadata: int, definition: str, order: int | None
+) -> None:
     """Old temporal formats need none to become new ones."""
     definitions = applier.load_schema(f"CREATE TABLE d.t (c {definition});")["d.t"].definition
     mapped = TableMap(1, 1, "d", "t", (SourceColumn(code, metadata),))
@@ -91,7 +152,9 @@ def test_what_each_permission_lets_through(code: int, metadata: int, definition:
             with pytest.raises(ReplicationError) as caught:
                 match(mapped, definitions, permission)
             assert caught.value.number == 1677
-            assert caught.value.message.startswith("Column 0 of table 'd.t' cannot be converted from type '")
+            assert caught.value.message.startswith(
+                "Column 0 of table 'd.t' cannot be converted from type '"
+            )
 
 
 def test_a_vector_keeps_its_dimensions() -> None:
@@ -100,9 +163,18 @@ def test_a_vector_keeps_its_dimensions() -> None:
     assert conversion_order(SourceColumn(VECTOR, 4, dimensions=4), column) is None
 
 
-def landed(folder: Path, code: int, metadata: bytes, image: bytes, definition: str, permission: str = "ALL_LOSSY,ALL_NON_LOSSY") -> Any:
+def landed(
+    folder: Path,
+    code: int,
+    metadata: bytes,
+    image: bytes,
+    definition: str,
+    permission: str = "ALL_LOSSY,ALL_NON_LOSSY",
+) -> Any:
     """What stands in the local column after one row was inserted."""
-    content = log(*transaction(1, table_map(types=bytes([code]), metadata=metadata), rows(30, b"\0" + image)))
+    content = log(
+        *transaction(1, table_map(types=bytes([code]), metadata=metadata), rows(30, b"\0" + image))
+    )
     tables = applier.load_schema(f"CREATE TABLE d.t (c {definition});")
     result = applier.replay([write(folder, content)], into=tables, type_conversions=permission)
     assert result.error is None, result.error
@@ -126,7 +198,9 @@ def landed(folder: Path, code: int, metadata: bytes, image: bytes, definition: s
         (LONGLONG, b"\xff" * 7 + b"\x7f", "INT UNSIGNED", "ALL_LOSSY", 4294967295),
     ],
 )
-def test_integers_of_another_width(tmp_path: Path, code: int, raw: bytes, definition: str, permission: str, value: int) -> None:
+def test_integers_of_another_width(
+    tmp_path: Path, code: int, raw: bytes, definition: str, permission: str, value: int
+) -> None:
     """The field of the conversion is signed unless ALL_UNSIGNED is set without ALL_SIGNED."""
     assert landed(tmp_path, code, b"", raw, definition, permission) == value
 
@@ -146,10 +220,16 @@ def test_integers_of_another_width(tmp_path: Path, code: int, raw: bytes, defini
         ("FLOAT", 1.5, "DECIMAL(5,2)", Decimal("1.50")),
     ],
 )
-def test_numbers_of_another_kind(tmp_path: Path, source: str, value: object, definition: str, shown: object) -> None:
+def test_numbers_of_another_kind(
+    tmp_path: Path, source: str, value: object, definition: str, shown: object
+) -> None:
     column = local(source)
     code = {"decimal": NEWDECIMAL, "double": DOUBLE, "float": FLOAT}[column.type]
-    metadata = {"decimal": bytes([column.length or 0, column.scale]), "double": b"\x08", "float": b"\x04"}[column.type]
+    metadata = {
+        "decimal": bytes([column.length or 0, column.scale]),
+        "double": b"\x08",
+        "float": b"\x04",
+    }[column.type]
     assert landed(tmp_path, code, metadata, from_sql(column)(value), definition) == shown
 
 
@@ -171,8 +251,11 @@ def test_numbers_of_another_kind(tmp_path: Path, source: str, value: object, def
         (VARCHAR, b"\x0c\0", b"\x0cabcdefghijkl", "VARCHAR(3) CHARSET utf8mb4", "abcdefghijkl"),
     ],
 )
-def test_strings_of_another_length(tmp_path: Path, code: int, metadata: bytes, image: bytes, definition: str, value: object) -> None:
-    """A shorter column cuts, by characters of its own set; as many bytes are taken over as they are (the last case)."""
+def test_strings_of_another_length(
+    tmp_path: Path, code: int, metadata: bytes, image: bytes, definition: str, value: object
+) -> None:
+    """A shorter column cuts, by characters of its own set; as many bytes are taken over as they are
+    (the last case)."""
     assert landed(tmp_path, code, metadata, image, definition) == value
 
 
@@ -195,7 +278,9 @@ def test_too_many_bits_are_all_ones(tmp_path: Path) -> None:
         (0, -3_000_000, "TIME(6)", -3_000_000),
     ],
 )
-def test_fractions_of_a_time(tmp_path: Path, digits: int, microseconds: int, definition: str, value: int) -> None:
+def test_fractions_of_a_time(
+    tmp_path: Path, digits: int, microseconds: int, definition: str, value: int
+) -> None:
     """Rounded, not cut, and on both sides of zero alike."""
     found = landed(tmp_path, TIME2, bytes([digits]), pack_time(microseconds, digits), definition)
     assert found // timedelta(microseconds=1) == value
@@ -210,26 +295,34 @@ def test_fractions_of_a_time(tmp_path: Path, digits: int, microseconds: int, def
         (3, "DATETIME(6)", datetime(2024, 12, 31, 23, 59, 59, 999_000)),
     ],
 )
-def test_fractions_of_a_datetime(tmp_path: Path, digits: int, definition: str, value: datetime) -> None:
+def test_fractions_of_a_datetime(
+    tmp_path: Path, digits: int, definition: str, value: datetime
+) -> None:
     raw = pack_datetime((2024, 12, 31, 23, 59, 59, 999_900 if digits == 6 else 999_000), digits)
     assert landed(tmp_path, DATETIME2, bytes([digits]), raw, definition) == value
     zero = pack_datetime((0, 0, 0, 0, 0, 0, 0), digits)
-    assert str(landed(tmp_path, DATETIME2, bytes([digits]), zero, definition)).startswith("0000-00-00 00:00:00")
+    assert str(landed(tmp_path, DATETIME2, bytes([digits]), zero, definition)).startswith(
+        "0000-00-00 00:00:00"
+    )
 
 
 @pytest.mark.parametrize(
     ("code", "raw", "definition", "value"),
     [
-        (DATETIME, struct.pack("<Q", 20240229123456), "DATETIME(3)", datetime(2024, 2, 29, 12, 34, 56)),
+        (DATETIME, struct.pack("<Q", 20240229123456), "DATETIME(3)",
+         datetime(2024, 2, 29, 12, 34, 56)),
         (DATETIME, bytes(8), "DATETIME", "0000-00-00 00:00:00"),
         (DATETIME, struct.pack("<Q", 20240000000000), "DATETIME", "2024-00-00 00:00:00"),
-        (TIME, struct.pack("<i", -8385959)[:3], "TIME", -timedelta(hours=838, minutes=59, seconds=59)),
+        (TIME, struct.pack("<i", -8385959)[:3], "TIME",
+         -timedelta(hours=838, minutes=59, seconds=59)),
         (TIME, struct.pack("<i", 1)[:3], "TIME(6)", timedelta(seconds=1)),
         (TIMESTAMP, bytes(4), "TIMESTAMP", "0000-00-00 00:00:00"),
         (DATE, struct.pack("<I", 2024 << 9 | 2 << 5 | 29)[:3], "DATE", date(2024, 2, 29)),
     ],
-)
-def test_the_formats_before_5_6_4(tmp_path: Path, code: int, raw: bytes, definition: str, value: object) -> None:
+)  # fmt: skip
+def test_the_formats_before_5_6_4(
+    tmp_path: Path, code: int, raw: bytes, definition: str, value: object
+) -> None:
     assert landed(tmp_path, code, b"", raw, definition, "") == value
 
 
@@ -243,7 +336,9 @@ def test_a_datetime_that_is_none(tmp_path: Path) -> None:
 # columns on one side only
 
 
-def replayed(folder: Path, schema: str, types: bytes, image: bytes, **options: object) -> list[tuple[Any, ...]]:
+def replayed(
+    folder: Path, schema: str, types: bytes, image: bytes, **options: object
+) -> list[tuple[Any, ...]]:
     content = log(*transaction(1, table_map(types=types), rows(30, image, width=len(types))))
     tables = applier.load_schema(schema)
     result = applier.replay([write(folder, content)], into=tables, **options)
@@ -252,7 +347,8 @@ def replayed(folder: Path, schema: str, types: bytes, image: bytes, **options: o
 
 
 def test_columns_at_the_right_that_only_the_replica_has(tmp_path: Path) -> None:
-    schema = """CREATE TABLE d.t (a INT, b VARCHAR(9) DEFAULT 'x', c INT NOT NULL, g INT GENERATED ALWAYS AS (a + 1) STORED,
+    schema = """CREATE TABLE d.t (a INT, b VARCHAR(9) DEFAULT 'x', c INT NOT NULL,
+        g INT GENERATED ALWAYS AS (a + 1) STORED,
         e ENUM('p','q') NOT NULL, d DECIMAL(5,2) DEFAULT 1.5, n INT);"""
     found = replayed(tmp_path, schema, b"\x03", b"\0\x07\0\0\0")
     assert found == [(7, "x", 0, 8, "p", Decimal("1.50"), None)]

@@ -1,4 +1,5 @@
-"""MySQL's binary JSON: both container sizes, opaque values, text, paths, partial updates, and documents that are damaged."""
+"""MySQL's binary JSON: both container sizes, opaque values, text, paths, partial updates, and
+documents that are damaged."""
 
 from __future__ import annotations
 
@@ -79,25 +80,37 @@ def test_documents_byte_by_byte(raw: bytes, text: str) -> None:
     ("opaque", "text"),
     [
         (OpaqueValue(NEWDECIMAL, b"\x05\x02" + decimal_from_sql(5, 2)("-123.45")), "-123.45"),
-        (OpaqueValue(NEWDECIMAL, b"\x41\x1e" + decimal_from_sql(65, 30)("9" * 35 + "." + "9" * 30)), "9" * 35 + "." + "9" * 30),
-        (OpaqueValue(DATE, (((2024 * 13 + 2) << 5 | 29) << 17 << 24).to_bytes(8, "little")), '"2024-02-29"'),
+        (OpaqueValue(NEWDECIMAL, b"\x41\x1e" + decimal_from_sql(65, 30)("9" * 35 + "." + "9" * 30)),
+         "9" * 35 + "." + "9" * 30),
+        (OpaqueValue(DATE, (((2024 * 13 + 2) << 5 | 29) << 17 << 24).to_bytes(8, "little")),
+         '"2024-02-29"'),
         (
-            OpaqueValue(DATETIME, ((((2024 * 13 + 2) << 5 | 29) << 17 | 12 << 12 | 34 << 6 | 56) << 24 | 5).to_bytes(8, "little")),
+            OpaqueValue(
+                DATETIME,
+                ((((2024 * 13 + 2) << 5 | 29) << 17 | 12 << 12 | 34 << 6 | 56) << 24 | 5).to_bytes(
+                    8, "little"
+                ),
+            ),
             '"2024-02-29 12:34:56.000005"',
         ),
         (OpaqueValue(TIMESTAMP, bytes(8)), '"0000-00-00 00:00:00.000000"'),
-        (OpaqueValue(TIME, (-((1 << 12 | 2 << 6 | 3) << 24 | 4)).to_bytes(8, "little", signed=True)), '"-01:02:03.000004"'),
+        (OpaqueValue(TIME,
+                     (-((1 << 12 | 2 << 6 | 3) << 24 | 4)).to_bytes(8, "little", signed=True)),
+         '"-01:02:03.000004"'),
         (OpaqueValue(252, b"abc"), '"base64:type252:YWJj"'),
         (OpaqueValue(16, b"\x05"), '"base64:type16:BQ=="'),
         (OpaqueValue(252, bytes(60)), '"base64:type252:' + "A" * 76 + '\\nAAAA"'),
     ],
-)
+)  # fmt: skip
 def test_opaque_values(opaque: OpaqueValue, text: str) -> None:
     assert shown(encode(opaque)) == text
     assert decode(encode([opaque, {"k": opaque}])) == [opaque, {"k": opaque}]
 
 
-@pytest.mark.parametrize("data", [b"\x05\x09" + bytes(9), b"\x05\x02\x80", b"\xff\x02" + bytes(9), b"\x05\x02" + bytes(9)])
+@pytest.mark.parametrize(
+    "data",
+    [b"\x05\x09" + bytes(9), b"\x05\x02\x80", b"\xff\x02" + bytes(9), b"\x05\x02" + bytes(9)],
+)
 def test_a_decimal_that_does_not_fit_its_size(data: bytes) -> None:
     with pytest.raises(InputError):
         shown(encode(OpaqueValue(NEWDECIMAL, data)))
@@ -128,7 +141,20 @@ def test_text_as_the_server_normalises_it(text: str, normal: str | None) -> None
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[1,]", "{'a':1}", "nul", "NaN", "Infinity", "[1 2]", '"\\ud800"', '{"\\udfff": 1}', "[" * 100_000]
+    "text",
+    [
+        "",
+        "{",
+        "[1,]",
+        "{'a':1}",
+        "nul",
+        "NaN",
+        "Infinity",
+        "[1 2]",
+        '"\\ud800"',
+        '{"\\udfff": 1}',
+        "[" * 100_000,
+    ],
 )
 def test_what_is_no_document(text: str) -> None:
     with pytest.raises(ValueRefused) as caught:
@@ -155,12 +181,16 @@ SCALARS = (
 )
 DOCUMENTS = st.recursive(
     SCALARS,
-    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(st.characters(codec="utf-8"), max_size=5), inner, max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=5)
+        | st.dictionaries(st.text(st.characters(codec="utf-8"), max_size=5), inner, max_size=5)
+    ),
 )
 
 
 def ordered(document: Any) -> Any:
-    """The document with the members of every object in the order of the format: by length, then by bytes."""
+    """The document with the members of every object in the order of the format: by length, then by
+    bytes."""
     if isinstance(document, dict):
         names = sorted(document, key=lambda name: (len(name.encode()), name.encode()))
         return {name: ordered(document[name]) for name in names}
@@ -179,7 +209,10 @@ def test_every_document_comes_back(document: Any) -> None:
 
 @given(
     st.recursive(
-        st.none() | st.booleans() | st.integers(-(1 << 63), 1 << 63) | st.text(st.characters(codec="utf-8")),
+        st.none()
+        | st.booleans()
+        | st.integers(-(1 << 63), 1 << 63)
+        | st.text(st.characters(codec="utf-8")),
         lambda inner: st.lists(inner, max_size=4),
     )
 )
@@ -190,7 +223,13 @@ def test_text_reads_as_json_again(document: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "document", [["x" * 70_000], {"k" * 300: "v" * 70_000, "a": [1, 100_000]}, list(range(30_000)), {f"k{n:05}": n for n in range(6_000)}]
+    "document",
+    [
+        ["x" * 70_000],
+        {"k" * 300: "v" * 70_000, "a": [1, 100_000]},
+        list(range(30_000)),
+        {f"k{n:05}": n for n in range(6_000)},
+    ],
 )
 def test_large_containers(document: Any) -> None:
     """From 64 KiB on offsets take four bytes, and 32-bit integers stand in their entry."""
@@ -209,7 +248,8 @@ def test_a_small_container_around_the_limit() -> None:
 
 
 def test_gaps_of_updates_in_place_do_not_count() -> None:
-    """["ab"] where "abcd" stood: the offset leads to the shorter string, and a gap is left behind it."""
+    """["ab"] where "abcd" stood: the offset leads to the shorter string, and a gap is left behind
+    it."""
     gapped = b"\x02\x01\x00\x0c\x00\x0c\x07\x00\x02abcd"
     assert decode(gapped) == ["ab"]
     assert canonical(gapped) == encode(["ab"]) != gapped
@@ -233,7 +273,8 @@ def test_damage_is_an_input_error_or_another_document(data: bytes, draw: st.Data
 
 
 def test_values_that_share_their_bytes_do_not_unfold() -> None:
-    """Thirty arrays, each twice the next one: half a kilobyte that would be a thousand million values."""
+    """Thirty arrays, each twice the next one: half a kilobyte that would be a thousand million
+    values."""
     data = b"\x00\x00\x04\x00"
     for _ in range(30):
         data = struct.pack("<HHBHBH", 2, 10 + len(data), 2, 10, 2, 10) + data
@@ -252,10 +293,12 @@ def test_a_string_in_many_places_does_not_unfold() -> None:
 @pytest.mark.parametrize(
     "raw",
     [
-        b"\x0d", b"\x04\x03", b"\x0c\x05ab", b"\x0c\xff\xff\xff\xff\xff", b"\x0c\x01\xff", b"\x05\x01", b"\x0b\0", b"\x02\x01\x00\x04\x00",
-        b"\x02\xff\xff\x08\x00", b"\x00\x01\x00\x0c\x00\x0b\x00\x09\x00\x05\x02\x00a", b"\x02\x01\x00\x07\x00\x0c\xff\x00",
+        b"\x0d", b"\x04\x03", b"\x0c\x05ab", b"\x0c\xff\xff\xff\xff\xff", b"\x0c\x01\xff",
+        b"\x05\x01", b"\x0b\0", b"\x02\x01\x00\x04\x00", b"\x02\xff\xff\x08\x00",
+        b"\x00\x01\x00\x0c\x00\x0b\x00\x09\x00\x05\x02\x00a", b"\x02\x01\x00\x07\x00\x0c\xff\x00",
         b"\x0f", b"\x02",
-        b"\x02\x01\x00\x07\x00\x02\x00\x00", b"\x00\x02\x00\x13\x00\x12\x00\x01\x00\x12\x00\x01\x00\x05\x01\x00\x05\x02\x00a",
+        b"\x02\x01\x00\x07\x00\x02\x00\x00",
+        b"\x00\x02\x00\x13\x00\x12\x00\x01\x00\x12\x00\x01\x00\x05\x01\x00\x05\x02\x00a",
     ],
 )  # fmt: skip
 def test_documents_that_are_damaged(raw: bytes) -> None:
@@ -269,8 +312,9 @@ def test_documents_that_are_damaged(raw: bytes) -> None:
 @pytest.mark.parametrize(
     ("path", "legs"),
     [
-        ("$", []), ("$.a", ["a"]), ("$[0]", [0]), ("$.a.b[12].c", ["a", "b", 12, "c"]), ('$."a b"', ["a b"]), ('$."x.y"[1]', ["x.y", 1]),
-        ('$."q\\"\\u00e9"', ['q"é']), ("$[last]", [("last", 0)]), ("$[last-3]", [("last", 3)]), ("$ . a [ 1 ]", ["a", 1]),
+        ("$", []), ("$.a", ["a"]), ("$[0]", [0]), ("$.a.b[12].c", ["a", "b", 12, "c"]),
+        ('$."a b"', ["a b"]), ('$."x.y"[1]', ["x.y", 1]), ('$."q\\"\\u00e9"', ['q"é']),
+        ("$[last]", [("last", 0)]), ("$[last-3]", [("last", 3)]), ("$ . a [ 1 ]", ["a", 1]),
         ("$.été", ["été"]),
         ("$.a_1$", ["a_1$"]), ('$.""', [""]),
     ],
@@ -280,7 +324,25 @@ def test_paths(path: str, legs: list[Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["", "a", "$.", "$[", "$[x]", "$[-1]", "$.*", "$[*]", "$**.a", "$[1 to 2]", '$."a', "$a", "$.a]", '$."\\x"', "$$", "x$.a"]
+    "path",
+    [
+        "",
+        "a",
+        "$.",
+        "$[",
+        "$[x]",
+        "$[-1]",
+        "$.*",
+        "$[*]",
+        "$**.a",
+        "$[1 to 2]",
+        '$."a',
+        "$a",
+        "$.a]",
+        '$."\\x"',
+        "$$",
+        "x$.a",
+    ],
 )
 def test_paths_that_name_no_single_value(path: str) -> None:
     with pytest.raises(InputError, match="names no single value"):
@@ -312,12 +374,14 @@ def diff(operation: int, path: str | bytes, value: Any = None) -> bytes:
         ("[1]", diff(INSERT, "$[99999999999999999999]", 9), "[1, 9]"),
         ("[1, 2, 3]", diff(REMOVE, "$[0]"), "[2, 3]"),
         ("[1, 2, 3]", diff(REPLACE, "$[last]", 0), "[1, 2, 0]"),
-        ('{"a": {"b": [1, {"c": 2}]}}', diff(REPLACE, "$.a.b[1].c", {"d": 3}), '{"a": {"b": [1, {"c": {"d": 3}}]}}'),
+        ('{"a": {"b": [1, {"c": 2}]}}', diff(REPLACE, "$.a.b[1].c", {"d": 3}),
+         '{"a": {"b": [1, {"c": {"d": 3}}]}}'),
         ('{"a": 1}', diff(REPLACE, "$", 7), "7"),
-        ("[]", diff(INSERT, "$[0]", 1) + diff(INSERT, "$[1]", 2) + diff(REPLACE, "$[0]", 5), "[5, 2]"),
+        ("[]", diff(INSERT, "$[0]", 1) + diff(INSERT, "$[1]", 2) + diff(REPLACE, "$[0]", 5),
+         "[5, 2]"),
         ('{"a": 1}', b"", '{"a": 1}'),
     ],
-)
+)  # fmt: skip
 def test_partial_updates(before: str, changes: bytes, after: str) -> None:
     assert shown(JsonDiff(changes).apply(from_sql(COLUMN)(before))) == after
 
@@ -354,7 +418,15 @@ def test_changes_that_nest_too_deeply() -> None:
 
 
 @pytest.mark.parametrize(
-    "changes", [b"\0", b"\0\5$", diff(REPLACE, "$.a", 1)[:-1], diff(REPLACE, b"$.\xff", 1), diff(REPLACE, "$[", 1), b"\0\1$\1\x0d"]
+    "changes",
+    [
+        b"\0",
+        b"\0\5$",
+        diff(REPLACE, "$.a", 1)[:-1],
+        diff(REPLACE, b"$.\xff", 1),
+        diff(REPLACE, "$[", 1),
+        b"\0\1$\1\x0d",
+    ],
 )
 def test_changes_that_cannot_be_read(changes: bytes) -> None:
     with pytest.raises(InputError):
@@ -369,5 +441,7 @@ def test_any_bytes_as_changes(changes: bytes) -> None:
 
 def test_a_value_in_python_is_its_text() -> None:
     """A decimal in a document shows all digits of its scale."""
-    stored = encode({"d": OpaqueValue(NEWDECIMAL, b"\x04\x02" + decimal_from_sql(4, 2)(Decimal("1.50")))})
+    stored = encode(
+        {"d": OpaqueValue(NEWDECIMAL, b"\x04\x02" + decimal_from_sql(4, 2)(Decimal("1.50")))}
+    )
     assert to_text(COLUMN)(stored) == '{"d": 1.50}'

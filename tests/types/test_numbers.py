@@ -1,4 +1,5 @@
-"""Integers, floats, decimals and bits: the stored form, the server's text, and what a column refuses."""
+"""Integers, floats, decimals and bits: the stored form, the server's text, and what a column
+refuses."""
 
 from __future__ import annotations
 
@@ -71,7 +72,16 @@ def test_what_an_integer_column_makes_of_a_value(value: object, stored: int | No
 
 
 @pytest.mark.parametrize(
-    ("text", "closest"), [("12abc", 12), ("-3x", -3), ("1.6 ", 2), ("x", 0), ("1e999999999x", 127), ("1_000", 1), ("0x10", 0)]
+    ("text", "closest"),
+    [
+        ("12abc", 12),
+        ("-3x", -3),
+        ("1.6 ", 2),
+        ("x", 0),
+        ("1e999999999x", 127),
+        ("1_000", 1),
+        ("0x10", 0),
+    ],
 )
 def test_text_that_only_starts_like_a_number(text: str, closest: int) -> None:
     """Without strict mode the server stores the start (warning 1265 or 1366)."""
@@ -92,7 +102,17 @@ def test_numbers_without_end_are_out_of_range(text: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [float("inf"), float("-inf"), float("nan"), Decimal("Infinity"), Decimal("NaN"), "inf", "nan", "Infinity"]
+    "value",
+    [
+        float("inf"),
+        float("-inf"),
+        float("nan"),
+        Decimal("Infinity"),
+        Decimal("NaN"),
+        "inf",
+        "nan",
+        "Infinity",
+    ],
 )
 @pytest.mark.parametrize("kind", ["int", "decimal", "float", "double"])
 def test_what_is_no_number(value: object, kind: str) -> None:
@@ -139,7 +159,14 @@ def test_sixty_five_digits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [("1.005", "1.01"), ("1.004999", "1.00"), ("-1.005", "-1.01"), (2.675, "2.68"), ("-0.001", "0.00")]
+    ("value", "text"),
+    [
+        ("1.005", "1.01"),
+        ("1.004999", "1.00"),
+        ("-1.005", "-1.01"),
+        (2.675, "2.68"),
+        ("-0.001", "0.00"),
+    ],
 )
 def test_decimals_round_half_up(value: object, text: str) -> None:
     """A negative number that rounds to zero is zero: the server has no -0.00."""
@@ -156,12 +183,16 @@ def decimals(draw: st.DrawFn) -> tuple[int, int, Decimal]:
 
 
 @given(decimals(), decimals())
-def test_decimals_come_back_and_sort_as_bytes(one: tuple[int, int, Decimal], two: tuple[int, int, Decimal]) -> None:
+def test_decimals_come_back_and_sort_as_bytes(
+    one: tuple[int, int, Decimal], two: tuple[int, int, Decimal]
+) -> None:
     precision, scale, number = one
     column = Column("c", "decimal", length=precision, scale=scale)
     stored = from_sql(column)(format(number, "f"))
     assert to_python(column)(stored) == number
-    assert decimal_to_text(precision, scale)(stored) == (format(number, "f") if number else format(abs(number), "f"))
+    assert decimal_to_text(precision, scale)(stored) == (
+        format(number, "f") if number else format(abs(number), "f")
+    )
     other = Decimal(int(two[2].as_tuple().digits[0]) * (-1 if two[2] < 0 else 1)).scaleb(-scale)
     assert (from_sql(column)(format(other, "f")) < stored) == (other < number)
 
@@ -172,11 +203,13 @@ def test_decimals_come_back_and_sort_as_bytes(one: tuple[int, int, Decimal], two
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (0.0, "0"), (-0.0, "-0"), (1.0, "1"), (0.1, "0.1"), (1e15, "1e15"), (1e14, "100000000000000"), (123456.789, "123456.789"),
+        (0.0, "0"), (-0.0, "-0"), (1.0, "1"), (0.1, "0.1"), (1e15, "1e15"),
+        (1e14, "100000000000000"), (123456.789, "123456.789"),
         (1e-14, "0.00000000000001"), (1e-15, "0.000000000000001"), (1e-16, "1e-16"), (1e16, "1e16"),
         (-1877022215144213.5, "-1877022215144213.5"), (1877022215144213.0, "1.877022215144213e15"),
-        (123456789012345678.0, "1.2345678901234568e17"), (1.5e300, "1.5e300"), (-2.5, "-2.5"), (5e-324, "5e-324"),
-        (1.7976931348623157e308, "1.7976931348623157e308"), (123456789012345.6, "123456789012345.6"),
+        (123456789012345678.0, "1.2345678901234568e17"), (1.5e300, "1.5e300"), (-2.5, "-2.5"),
+        (5e-324, "5e-324"), (1.7976931348623157e308, "1.7976931348623157e308"),
+        (123456789012345.6, "123456789012345.6"),
     ],
 )  # fmt: skip
 def test_doubles_as_the_server_prints_them(value: float, text: str) -> None:
@@ -213,7 +246,13 @@ def test_a_double_too_large_for_a_float() -> None:
 
 @pytest.mark.parametrize(
     ("length", "value", "stored"),
-    [(1, 1, 1), (8, b"\xff", 255), (64, (1 << 64) - 1, (1 << 64) - 1), (10, b"\x02\x01", 513), (4, "\x05", 5)],
+    [
+        (1, 1, 1),
+        (8, b"\xff", 255),
+        (64, (1 << 64) - 1, (1 << 64) - 1),
+        (10, b"\x02\x01", 513),
+        (4, "\x05", 5),
+    ],
 )
 def test_bits(length: int, value: object, stored: int) -> None:
     column = Column("c", "bit", length=length)

@@ -39,15 +39,19 @@ def test_dates(text: str, stored: int, value: object) -> None:
 @pytest.mark.parametrize(
     ("literal", "text"),
     [
-        ("20240229", "2024-02-29"), (20240229, "2024-02-29"), ("24-2-9", "2024-02-09"), ("70-1-1", "1970-01-01"), ("69-1-1", "2069-01-01"),
-        ("2024/02/29", "2024-02-29"), ("2024-02-29 23:59:59", "2024-02-29"), ("240229", "2024-02-29"), (0, "0000-00-00"),
+        ("20240229", "2024-02-29"), (20240229, "2024-02-29"), ("24-2-9", "2024-02-09"),
+        ("70-1-1", "1970-01-01"), ("69-1-1", "2069-01-01"), ("2024/02/29", "2024-02-29"),
+        ("2024-02-29 23:59:59", "2024-02-29"), ("240229", "2024-02-29"), (0, "0000-00-00"),
     ],
 )  # fmt: skip
 def test_forms_of_a_date(literal: object, text: str) -> None:
     assert to_text(column("date"))(from_sql(column("date"))(literal)) == text
 
 
-@pytest.mark.parametrize("literal", ["2024-13-01", "2024-01-32", "x", "", "2024", "2024-01", "9" * 30, "-1", "2024-01-01 25:00:00"])
+@pytest.mark.parametrize(
+    "literal",
+    ["2024-13-01", "2024-01-32", "x", "", "2024", "2024-01", "9" * 30, "-1", "2024-01-01 25:00:00"],
+)
 @pytest.mark.parametrize("kind", ["date", "datetime", "timestamp"])
 def test_what_is_no_date(literal: str, kind: str) -> None:
     with pytest.raises(ValueRefused) as caught:
@@ -126,7 +130,10 @@ def test_timestamps_in_python_are_utc() -> None:
 
 
 def test_a_literal_with_a_zone() -> None:
-    assert to_text(column("timestamp"))(from_sql(column("timestamp"))("2024-01-01 02:00:00+02:00")) == "2024-01-01 00:00:00"
+    assert (
+        to_text(column("timestamp"))(from_sql(column("timestamp"))("2024-01-01 02:00:00+02:00"))
+        == "2024-01-01 00:00:00"
+    )
 
 
 @pytest.mark.parametrize(
@@ -154,8 +161,10 @@ def test_times_as_they_are_packed(scale: int, text: str, raw: str) -> None:
 @pytest.mark.parametrize(
     ("literal", "text"),
     [
-        ("1 02:03:04", "26:03:04"), ("-1 00:00:00", "-24:00:00"), ("10", "00:00:10"), ("1010", "00:10:10"), (101010, "10:10:10"),
-        ("12:30", "12:30:00"), ("2024-01-01 05:06:07", "05:06:07"), ("00:00:00.5", "00:00:01"), ("-00:00:00.5", "-00:00:01"),
+        ("1 02:03:04", "26:03:04"), ("-1 00:00:00", "-24:00:00"), ("10", "00:00:10"),
+        ("1010", "00:10:10"), (101010, "10:10:10"), ("12:30", "12:30:00"),
+        ("2024-01-01 05:06:07", "05:06:07"), ("00:00:00.5", "00:00:01"),
+        ("-00:00:00.5", "-00:00:01"),
     ],
 )  # fmt: skip
 def test_forms_of_a_time(literal: object, text: str) -> None:
@@ -163,17 +172,26 @@ def test_forms_of_a_time(literal: object, text: str) -> None:
 
 
 def test_times_beyond_their_range() -> None:
-    for literal, text in (("839:00:00", "838:59:59"), ("-900:00:00", "-838:59:59"), ("34 22:59:59.5", "838:59:59")):
+    for literal, text in (
+        ("839:00:00", "838:59:59"),
+        ("-900:00:00", "-838:59:59"),
+        ("34 22:59:59.5", "838:59:59"),
+    ):
         with pytest.raises(ValueRefused) as caught:
             from_sql(column("time"))(literal)
         assert caught.value.number == 1264
         assert to_text(column("time"))(caught.value.closest) == text
 
 
-@given(st.integers(-(838 * 3600 + 59 * 60 + 59) * 10**6, (838 * 3600 + 59 * 60 + 59) * 10**6), st.integers(0, 6))
+@given(
+    st.integers(-(838 * 3600 + 59 * 60 + 59) * 10**6, (838 * 3600 + 59 * 60 + 59) * 10**6),
+    st.integers(0, 6),
+)
 def test_every_time_comes_back(microseconds: int, scale: int) -> None:
     step = 10 ** (6 - scale)
-    value = timedelta(microseconds=abs(microseconds) // step * step * (-1 if microseconds < 0 else 1))
+    value = timedelta(
+        microseconds=abs(microseconds) // step * step * (-1 if microseconds < 0 else 1)
+    )
     rules = column("time", scale)
     stored = from_sql(rules)(value)
     assert to_python(rules)(stored) == value
@@ -185,9 +203,13 @@ def test_every_time_comes_back(microseconds: int, scale: int) -> None:
     st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31)),
     st.integers(0, 6),
 )
-def test_every_datetime_comes_back_and_sorts_as_bytes(one: datetime, two: datetime, scale: int) -> None:
+def test_every_datetime_comes_back_and_sorts_as_bytes(
+    one: datetime, two: datetime, scale: int
+) -> None:
     step = 10 ** (6 - scale)
-    one, two = (moment.replace(microsecond=moment.microsecond // step * step) for moment in (one, two))
+    one, two = (
+        moment.replace(microsecond=moment.microsecond // step * step) for moment in (one, two)
+    )
     rules = column("datetime", scale)
     first, second = from_sql(rules)(one), from_sql(rules)(two)
     assert to_python(rules)(first) == one
@@ -195,7 +217,9 @@ def test_every_datetime_comes_back_and_sorts_as_bytes(one: datetime, two: dateti
     assert (first < second) == (one < two)
 
 
-@given(st.datetimes(datetime(1970, 1, 1, 0, 0, 1), datetime(2038, 1, 19, 3, 14, 6)), st.integers(0, 6))
+@given(
+    st.datetimes(datetime(1970, 1, 1, 0, 0, 1), datetime(2038, 1, 19, 3, 14, 6)), st.integers(0, 6)
+)
 def test_every_timestamp_comes_back(moment: datetime, scale: int) -> None:
     step = 10 ** (6 - scale)
     moment = moment.replace(microsecond=moment.microsecond // step * step)

@@ -8,25 +8,40 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from applier.binlog.charsets import CHARSETS, charset, charset_of_collation, charset_of_collation_name
+from applier.binlog.charsets import (
+    CHARSETS,
+    charset,
+    charset_of_collation,
+    charset_of_collation_name,
+)
 from applier.binlog.types import ValueRefused, from_sql, to_python, to_text
 from applier.tables.collations.collation import sort_key
 from applier.tables.collations.weight_keys import Incomparable
 from lookup.table import Column
 
 
-def text(kind: str = "varchar", length: int | None = 100, name: str = "utf8mb4", collation: str | None = None) -> Column:
+def text(
+    kind: str = "varchar",
+    length: int | None = 100,
+    name: str = "utf8mb4",
+    collation: str | None = None,
+) -> Column:
     return Column("c", kind, length=length, charset=name, collation=collation)
 
 
 SAMPLES = {
-    "latin1": ("é€ß\x81", b"\xe9\x80\xdf\x81"), "utf8mb3": ("é€", b"\xc3\xa9\xe2\x82\xac"), "utf8mb4": ("\U0001f600", b"\xf0\x9f\x98\x80"),
-    "ucs2": ("é", b"\0\xe9"), "utf16": ("\U0001f600", b"\xd8\x3d\xde\x00"), "utf16le": ("é", b"\xe9\0"), "utf32": ("é", b"\0\0\0\xe9"),
-    "cp1251": ("Ж", b"\xc6"), "koi8r": ("Ж", b"\xf6"), "gbk": ("中", b"\xd6\xd0"), "big5": ("中", b"\xa4\xa4"),
+    "latin1": ("é€ß\x81", b"\xe9\x80\xdf\x81"), "utf8mb3": ("é€", b"\xc3\xa9\xe2\x82\xac"),
+    "utf8mb4": ("\U0001f600", b"\xf0\x9f\x98\x80"), "ucs2": ("é", b"\0\xe9"),
+    "utf16": ("\U0001f600", b"\xd8\x3d\xde\x00"), "utf16le": ("é", b"\xe9\0"),
+    "utf32": ("é", b"\0\0\0\xe9"), "cp1251": ("Ж", b"\xc6"), "koi8r": ("Ж", b"\xf6"),
+    "gbk": ("中", b"\xd6\xd0"), "big5": ("中", b"\xa4\xa4"),
     "sjis": ("あ\\", b"\x82\xa0\x81\x5f"),
-    "euckr": ("한", b"\xc7\xd1"), "ujis": ("あ", b"\xa4\xa2"), "gb18030": ("\U0001f600", b"\x94\x39\xfc\x36"), "cp850": ("é", b"\x82"),
-    "latin2": ("ł", b"\xb3"), "greek": ("α", b"\xe1"), "hebrew": ("א", b"\xe0"), "cp932": ("あ", b"\x82\xa0"), "tis620": ("ก", b"\xa1"),
-    "ascii": ("a", b"a"), "cp1250": ("ł", b"\xb3"), "latin5": ("ğ", b"\xf0"), "latin7": ("ā", b"\xe2"), "macroman": ("é", b"\x8e"),
+    "euckr": ("한", b"\xc7\xd1"), "ujis": ("あ", b"\xa4\xa2"),
+    "gb18030": ("\U0001f600", b"\x94\x39\xfc\x36"), "cp850": ("é", b"\x82"),
+    "latin2": ("ł", b"\xb3"), "greek": ("α", b"\xe1"), "hebrew": ("א", b"\xe0"),
+    "cp932": ("あ", b"\x82\xa0"), "tis620": ("ก", b"\xa1"), "ascii": ("a", b"a"),
+    "cp1250": ("ł", b"\xb3"), "latin5": ("ğ", b"\xf0"), "latin7": ("ā", b"\xe2"),
+    "macroman": ("é", b"\x8e"),
 }  # fmt: skip
 
 
@@ -69,7 +84,10 @@ def test_a_character_that_the_column_does_not_have() -> None:
     assert caught.value.number == 1366
 
 
-@pytest.mark.parametrize(("name", "value"), [("utf8mb4", "éé\U0001f600é"), ("latin1", "éaéb"), ("ucs2", "abcd"), ("gbk", "中中中中")])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("utf8mb4", "éé\U0001f600é"), ("latin1", "éaéb"), ("ucs2", "abcd"), ("gbk", "中中中中")],
+)
 def test_too_long_text_is_counted_in_characters(name: str, value: str) -> None:
     column = text("varchar", 3, name)
     assert from_sql(column)(value[:3]) == charset(name).encode(value[:3])
@@ -87,14 +105,24 @@ def test_the_limits_of_texts_are_bytes() -> None:
         assert len(caught.value.closest) == limit  # type: ignore[arg-type]
 
 
-@given(st.sampled_from([name for name in CHARSETS if name != "binary"]), st.binary(max_size=20), st.integers(0, 8))
+@given(
+    st.sampled_from([name for name in CHARSETS if name != "binary"]),
+    st.binary(max_size=20),
+    st.integers(0, 8),
+)
 def test_any_bytes_in_any_character_set(name: str, raw: bytes, prefix: int) -> None:
     """What does not decode is shown somehow and cut somewhere; it sorts or is refused."""
     own = charset(name)
     assert raw.startswith(own.cut(raw, prefix))
     assert own.cut(raw, 0) == b""
     to_text(text(name=name))(raw).encode("utf-8", "surrogateescape")
-    for collation in (None, f"{own.name}_bin", f"{own.name}_unicode_ci", f"{own.name}_general_ci", f"{own.name}_nopad_bin"):
+    for collation in (
+        None,
+        f"{own.name}_bin",
+        f"{own.name}_unicode_ci",
+        f"{own.name}_general_ci",
+        f"{own.name}_nopad_bin",
+    ):
         key = sort_key(text(name=name, collation=collation), prefix)
         assert key is not None
         try:
@@ -117,7 +145,16 @@ def test_utf8_comes_back(value: str) -> None:
 
 
 def test_collations_name_their_character_set() -> None:
-    numbers = {8: "latin1", 28: "gbk", 33: "utf8mb3", 46: "utf8mb4", 63: "binary", 255: "utf8mb4", 309: "utf8mb4", 1024 + 46: "utf8mb4"}
+    numbers = {
+        8: "latin1",
+        28: "gbk",
+        33: "utf8mb3",
+        46: "utf8mb4",
+        63: "binary",
+        255: "utf8mb4",
+        309: "utf8mb4",
+        1024 + 46: "utf8mb4",
+    }
     assert {number: charset_of_collation(number).name for number in numbers} == numbers
     assert charset_of_collation(60_000).name == "binary"
     assert charset_of_collation_name("utf8_bin") == "utf8mb3"
@@ -151,7 +188,20 @@ SET = Column("c", "set", labels=("a", "b", "c"), charset="utf8mb4")
 
 
 @pytest.mark.parametrize(
-    ("value", "stored"), [("a", 1), ("b", 2), ("B", 2), ("", 3), ("Ü", 4), ("2", 5), (2, 2), ("1", 1), (0, 0), (b"a", 1), ("a ", 1)]
+    ("value", "stored"),
+    [
+        ("a", 1),
+        ("b", 2),
+        ("B", 2),
+        ("", 3),
+        ("Ü", 4),
+        ("2", 5),
+        (2, 2),
+        ("1", 1),
+        (0, 0),
+        (b"a", 1),
+        ("a ", 1),
+    ],
 )
 def test_enum(value: object, stored: int) -> None:
     assert from_sql(ENUM)(value) == stored
@@ -169,7 +219,9 @@ def test_enum_labels_that_are_none(value: object) -> None:
     assert (caught.value.number, caught.value.closest) == (1265, 0)
 
 
-@pytest.mark.parametrize(("value", "stored"), [("", 0), ("a", 1), ("c,a", 5), ("A,B", 3), (7, 7), ("a,a", 1), ("5", 5)])
+@pytest.mark.parametrize(
+    ("value", "stored"), [("", 0), ("a", 1), ("c,a", 5), ("A,B", 3), (7, 7), ("a,a", 1), ("5", 5)]
+)
 def test_set(value: object, stored: int) -> None:
     assert from_sql(SET)(value) == stored
 
@@ -192,19 +244,30 @@ def test_a_set_with_a_label_too_many() -> None:
 
 @given(st.binary(min_size=16, max_size=16))
 def test_uuids_come_back(raw: bytes) -> None:
-    """Whatever version they are; text that reads like a UUID in the order of the index is refused (NULL, warning 1292)."""
+    """Whatever version they are; text that reads like a UUID in the order of the index is refused
+    (NULL, warning 1292)."""
     column = Column("c", "uuid")
     shown = str(uuid.UUID(bytes=raw))
     if raw[6] & 0xC0 == 0x80 and 1 <= raw[8] >> 4 <= 5:
         with pytest.raises(ValueRefused):
             from_sql(column)(shown)
         return
-    assert from_sql(column)(shown) == from_sql(column)(shown.upper()) == from_sql(column)(raw) == raw.rstrip(b"\0")
+    assert (
+        from_sql(column)(shown)
+        == from_sql(column)(shown.upper())
+        == from_sql(column)(raw)
+        == raw.rstrip(b"\0")
+    )
     assert to_text(column)(from_sql(column)(shown)) == shown
 
 
 @pytest.mark.parametrize(
-    "shown", ["72b0315d-15ed-495e-a4e3-ec918c4dfa62", "a626906f-28ef-165d-9bc9-dd33695efd42", "1c9af600-062b-f0fc-1826-29c64b6702cd"]
+    "shown",
+    [
+        "72b0315d-15ed-495e-a4e3-ec918c4dfa62",
+        "a626906f-28ef-165d-9bc9-dd33695efd42",
+        "1c9af600-062b-f0fc-1826-29c64b6702cd",
+    ],
 )
 def test_a_uuid_stands_in_the_log_as_in_its_text(shown: str) -> None:
     """Seen in the logs of a real MariaDB 10.11.19: version 4, version 1, no version."""
@@ -245,7 +308,9 @@ def test_addresses(kind: str, shown: str, stored: bytes) -> None:
     assert to_text(column)(stored) == shown
 
 
-@pytest.mark.parametrize(("kind", "shown"), [("inet4", "::1"), ("inet4", "300.1.1.1"), ("inet6", "x"), ("inet4", "")])
+@pytest.mark.parametrize(
+    ("kind", "shown"), [("inet4", "::1"), ("inet4", "300.1.1.1"), ("inet6", "x"), ("inet4", "")]
+)
 def test_addresses_that_are_none(kind: str, shown: str) -> None:
     with pytest.raises(ValueRefused) as caught:
         from_sql(Column("c", kind))(shown)
@@ -256,5 +321,14 @@ def test_null_is_null_in_every_type() -> None:
     from applier.binlog.types import TYPES
 
     for kind in TYPES:
-        column = Column("c", kind, length=5, charset="utf8mb4" if kind in ("char", "varchar", "text", "enum", "set") else None)
-        assert (from_sql(column)(None), to_python(column)(None), to_text(column)(None)) == (None, None, None)
+        column = Column(
+            "c",
+            kind,
+            length=5,
+            charset="utf8mb4" if kind in ("char", "varchar", "text", "enum", "set") else None,
+        )
+        assert (from_sql(column)(None), to_python(column)(None), to_text(column)(None)) == (
+            None,
+            None,
+            None,
+        )

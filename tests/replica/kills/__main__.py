@@ -1,4 +1,5 @@
-"""`python -m tests.replica.kills check --count N --seed S`: kills, and how many agree by configuration."""
+"""`python -m tests.replica.kills check --count N --seed S`: kills, and how many agree by
+configuration."""
 
 from __future__ import annotations
 
@@ -42,21 +43,35 @@ def main() -> int:
     versions = tuple(given.versions.split(","))
     missing = [version for version in versions if not installed(version).there]
     if missing:
-        print(f"not brought: {', '.join(missing)}; python docker/servers/bring.py {' '.join(missing)}", file=sys.stderr)
+        print(
+            f"not brought: {', '.join(missing)}; python docker/servers/bring.py "
+            f"{' '.join(missing)}",
+            file=sys.stderr,
+        )
         return 1
     tally: dict[str, Counter[str]] = {}
     wrong = 0
-    for setup, kill, agreement, problem in kills(given.seed, given.count, versions, given.keep, given.jobs):
+    for setup, kill, agreement, problem in kills(
+        given.seed, given.count, versions, given.keep, given.jobs
+    ):
         outcome = GIVEN_UP if agreement is None else "agree" if agreement else "differ"
         wrong += outcome == "differ"
         tally.setdefault(setup.label, Counter())[outcome] += 1
-        line = {"outcome": outcome, "setup": asdict(setup), "kill": asdict(kill), "problem": problem}
+        line = {
+            "outcome": outcome,
+            "setup": asdict(setup),
+            "kill": asdict(kill),
+            "problem": problem,
+        }
         if agreement is not None:
             line["differences"] = agreement.differences
         if given.log is not None:
             with given.log.open("a") as file:
                 file.write(json.dumps(line, default=repr) + "\n")
-        print(f"{outcome:<15} {setup.label:<40} {', '.join(kill.loads)}; {kill.damage or ''}", flush=True)
+        print(
+            f"{outcome:<15} {setup.label:<40} {', '.join(kill.loads)}; {kill.damage or ''}",
+            flush=True,
+        )
         if outcome != "agree":
             print(f"    {json.dumps(line, default=repr)[:1500]}", flush=True)
     print("\n".join(table(tally)))
@@ -68,17 +83,20 @@ def kills(
 ) -> Iterator[tuple[Setup, Kill, Agreement | None, str]]:
     """Each kill and what came of it, `jobs` pairs of servers at a time.
 
-    None where the servers failed or the kill left half a DDL statement (5.6, 5.7), with the reason. The pool's processes end with this one,
-    and their servers with them.
+    None where the servers failed or the kill left half a DDL statement (5.6, 5.7), with the reason.
+    The pool's processes end with this one, and their servers with them.
     """
-    tasks = ((setup, wanted, f"{seed} {setup}", keep) for setup, wanted in drawn(seed, count, versions))
+    tasks = (
+        (setup, wanted, f"{seed} {setup}", keep) for setup, wanted in drawn(seed, count, versions)
+    )
     with multiprocessing.Pool(jobs, initializer=_watch_parent) as pool:
         for found in pool.imap_unordered(_of_task, tasks):
             yield from found
 
 
 def _watch_parent() -> None:
-    """A process of the pool ends with the one that started it, even by kill -9. Its servers end as with a signal to `main`."""
+    """A process of the pool ends with the one that started it, even by kill -9. Its servers end as
+    with a signal to `main`."""
     Thread(target=_end_with_parent, daemon=True).start()
 
 
@@ -89,14 +107,20 @@ def _end_with_parent() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _of_task(task: tuple[Setup, list[Kill], str, Path | None]) -> list[tuple[Setup, Kill, Agreement | None, str]]:
+def _of_task(
+    task: tuple[Setup, list[Kill], str, Path | None],
+) -> list[tuple[Setup, Kill, Agreement | None, str]]:
     return of_setup(*task)
 
 
-def of_setup(setup: Setup, wanted: list[Kill], seed: str, keep: Path | None) -> list[tuple[Setup, Kill, Agreement | None, str]]:
-    """The kills of one configuration, with a pair of servers of their own, and another one behind a kill that they did not survive.
+def of_setup(
+    setup: Setup, wanted: list[Kill], seed: str, keep: Path | None
+) -> list[tuple[Setup, Kill, Agreement | None, str]]:
+    """The kills of one configuration, with a pair of servers of their own, and another one behind a
+    kill that they did not survive.
 
-    A pair that cannot be cleared for the next kill has survived the last one: the next has a new pair.
+    A pair that cannot be cleared for the next kill has survived the last one: the next has a new
+    pair.
     """
     rnd = random.Random(seed)
     found: list[tuple[Setup, Kill, Agreement | None, str]] = []
@@ -112,13 +136,17 @@ def of_setup(setup: Setup, wanted: list[Kill], seed: str, keep: Path | None) -> 
         except (ServerError, AssertionError, TimeoutError, MySQLError) as error:
             if len(found) > before and not is_clear:
                 continue
-            found.append((setup, wanted[len(found)], None, f"{type(error).__name__}: {error}"[:500]))
+            found.append(
+                (setup, wanted[len(found)], None, f"{type(error).__name__}: {error}"[:500])
+            )
         finally:
             factory.close()
     return found
 
 
-def one(pair: KillPair, kill: Kill, rnd: random.Random, keep: Path | None) -> tuple[Agreement | None, str]:
+def one(
+    pair: KillPair, kill: Kill, rnd: random.Random, keep: Path | None
+) -> tuple[Agreement | None, str]:
     """One kill of a running pair that is cleared."""
     problems = pair.kill(kill, rnd)
     left = pair.left()
@@ -127,9 +155,21 @@ def one(pair: KillPair, kill: Kill, rnd: random.Random, keep: Path | None) -> tu
     start = pair.at_start()
     real = pair.go_on()
     if wrote_itself(pair, real):
-        return None, "the recovery of a DDL statement wrote a transaction of the replica's own, which current_pos asks for"
+        return (
+            None,
+            (
+                "the recovery of a DDL statement wrote a transaction of the replica's own, "
+                "which current_pos asks for"
+            ),
+        )
     if left_half_a_statement(pair, real):
-        return None, f"the index of an ALTER TABLE that was killed is in InnoDB's dictionary alone: {real.message}"
+        return (
+            None,
+            (
+                "the index of an ALTER TABLE that was killed is in InnoDB's dictionary alone: "
+                f"{real.message}"
+            ),
+        )
     if not real.is_over:
         return None, f"{real.message}: {real.status['Slave_SQL_Running_State']}"
     uuid = "" if pair.version == MARIADB else str(pair.source.query("SELECT @@server_uuid")[0][0])
@@ -138,12 +178,15 @@ def one(pair: KillPair, kill: Kill, rnd: random.Random, keep: Path | None) -> tu
     if keep is not None and not agreement:
         keep.mkdir(parents=True, exist_ok=True)
         arguments = left, pair.setup, source, version, start, real
-        (keep / f"{time.time_ns()}.pickle").write_bytes(pickle.dumps((arguments, kill, agreement.differences)))
+        (keep / f"{time.time_ns()}.pickle").write_bytes(
+            pickle.dumps((arguments, kill, agreement.differences))
+        )
     return agreement, "; ".join(problems[:2])
 
 
 def wrote_itself(pair: KillPair, real: Stopped) -> bool:
-    """Whether the source is asked for a GTID of the replica's own: only the current_pos of a replica to which nobody writes is emulated."""
+    """Whether the source is asked for a GTID of the replica's own: only the current_pos of a
+    replica to which nobody writes is emulated."""
     if pair.version != MARIADB or real.number != 1236:
         return False
     own_id = pair.replica.query("SELECT @@server_id")[0][0]
@@ -151,7 +194,8 @@ def wrote_itself(pair: KillPair, real: Stopped) -> bool:
 
 
 def left_half_a_statement(pair: KillPair, real: Stopped) -> bool:
-    """ER_WRONG_NAME_FOR_INDEX: InnoDB has an index that the table's definition has not (innobase_check_index_keys)."""
+    """ER_WRONG_NAME_FOR_INDEX: InnoDB has an index that the table's definition has not
+    (innobase_check_index_keys)."""
     return pair.version in OLD and real.number == 1280
 
 
@@ -177,11 +221,20 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.replica.kills", description=__doc__)
     parser.add_argument("command", choices=["check"])
     parser.add_argument("--count", type=int, default=30, help="kills")
-    parser.add_argument("--seed", type=int, required=True, help="what is drawn; the moments of the kills are the machine's")
+    parser.add_argument(
+        "--seed",
+        type=int,
+        required=True,
+        help="what is drawn; the moments of the kills are the machine's",
+    )
     parser.add_argument("--versions", default=",".join(VERSIONS), help="of the servers, in turn")
-    parser.add_argument("--jobs", type=int, default=1, help="pairs of servers that run at the same time")
+    parser.add_argument(
+        "--jobs", type=int, default=1, help="pairs of servers that run at the same time"
+    )
     parser.add_argument("--log", type=Path, help="a line of JSON for each kill goes here")
-    parser.add_argument("--keep", type=Path, help="a folder for what is left of kills that do not agree")
+    parser.add_argument(
+        "--keep", type=Path, help="a folder for what is left of kills that do not agree"
+    )
     return parser
 
 

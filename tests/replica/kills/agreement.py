@@ -36,13 +36,19 @@ class Youngest(Eager):
         return runnable - 1
 
 
-ORDERS: tuple[Interleaving, ...] = (InOrder(), Eager(), Youngest(), *(Shuffled(seed) for seed in range(8)))
+ORDERS: tuple[Interleaving, ...] = (
+    InOrder(),
+    Eager(),
+    Youngest(),
+    *(Shuffled(seed) for seed in range(8)),
+)
 """Of the workers' groups; the first where nothing is a matter of time."""
 
 
 @dataclass
 class Emulated:
-    """The emulated replica's run: `start` is what it shows before a thread runs, None where it cannot start."""
+    """The emulated replica's run: `start` is what it shows before a thread runs, None where it
+    cannot start."""
 
     replica: Replica
     start: tuple[Any, ...] | None = None
@@ -57,8 +63,12 @@ class Emulated:
 
     @property
     def contents(self) -> dict[str, Rows]:
-        """Table -> its rows, without what prepared transactions have changed: nobody sees that yet."""
-        found = {table.definition.full_name: Counter(tuple(row) for row in table.rows()) for table in self.replica.tables}
+        """Table -> its rows, without what prepared transactions have changed: nobody sees that
+        yet."""
+        found = {
+            table.definition.full_name: Counter(tuple(row) for row in table.rows())
+            for table in self.replica.tables
+        }
         for changes in self.replica.storage.prepared.values():
             for change in changes:
                 found[change.table][_shown(change.after or ())] -= 1
@@ -75,7 +85,13 @@ class Agreement:
         return not self.differences
 
 
-def emulate(left: Left, setup: Setup, source: BinlogFiles, server_version: str, interleaving: Interleaving | None = None) -> Emulated:
+def emulate(
+    left: Left,
+    setup: Setup,
+    source: BinlogFiles,
+    server_version: str,
+    interleaving: Interleaving | None = None,
+) -> Emulated:
     """Starts it, receives and applies all that there is."""
     run = Emulated(_replica(left, setup, source, server_version, interleaving or InOrder()))
     try:
@@ -88,7 +104,8 @@ def emulate(left: Left, setup: Setup, source: BinlogFiles, server_version: str, 
 
 
 def _catch_up(replica: Replica) -> None:
-    """Under relay_log_space_limit the receiver waits until the applier has purged, or can do no more."""
+    """Under relay_log_space_limit the receiver waits until the applier has purged, or can do no
+    more."""
     idle = 0
     while idle < 2:
         try:
@@ -98,7 +115,9 @@ def _catch_up(replica: Replica) -> None:
         idle = 0 if came or applied else idle + 1
 
 
-def _replica(left: Left, setup: Setup, source: BinlogFiles, server_version: str, interleaving: Interleaving) -> Replica:
+def _replica(
+    left: Left, setup: Setup, source: BinlogFiles, server_version: str, interleaving: Interleaving
+) -> Replica:
     tables, prepared = _tables(left)
     executed = GtidSet() if setup.version == MARIADB else GtidSet(left.gtids)
     storage = MemoryStorage(tables, executed_gtids=executed, prepared=prepared)
@@ -111,7 +130,9 @@ def _replica(left: Left, setup: Setup, source: BinlogFiles, server_version: str,
         server_version=server_version,
         relay_log_info_repository=setup.repository,
         master_info_repository=setup.source_repository,
-        **dict.fromkeys(("sync_relay_log", "sync_relay_log_info", "sync_master_info"), setup.sync_every),
+        **dict.fromkeys(
+            ("sync_relay_log", "sync_relay_log_info", "sync_master_info"), setup.sync_every
+        ),
         relay_log_recovery=setup.recovery,
         relay_log_purge=setup.purges,
         relay_log_space_limit=setup.space_limit,
@@ -124,7 +145,14 @@ def _replica(left: Left, setup: Setup, source: BinlogFiles, server_version: str,
         preserve_commit_order=setup.commit_order,
         max_relay_log_size=setup.relay_log_bytes or 1 << 30,
     )
-    return Replica(SimulatedDisk(left.files), configuration, source, storage, clock=int, interleaving=interleaving)
+    return Replica(
+        SimulatedDisk(left.files),
+        configuration,
+        source,
+        storage,
+        clock=int,
+        interleaving=interleaving,
+    )
 
 
 def _tables(left: Left) -> tuple[Tables, Prepared]:
@@ -152,26 +180,43 @@ def _shown(row: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(value.decode() if isinstance(value, bytes) else value for value in row)
 
 
-def compare(left: Left, setup: Setup, source: BinlogFiles, server_version: str, real_start: tuple[Any, ...], real: Stopped) -> Agreement:
+def compare(
+    left: Left,
+    setup: Setup,
+    source: BinlogFiles,
+    server_version: str,
+    real_start: tuple[Any, ...],
+    real: Stopped,
+) -> Agreement:
     """Positions at the start, the error's number, positions, GTIDs and rows at the end.
 
-    Which groups the other workers had executed when an error stopped one, and whether a worker or the thread that reads meets its error
-    first, is a matter of time: any order will do.
+    Which groups the other workers had executed when an error stopped one, and whether a worker or
+    the thread that reads meets its error first, is a matter of time: any order will do.
     """
     differences: dict[str, Any] = {}
     for interleaving in ORDERS:
         own = emulate(left, setup, source, server_version, interleaving)
-        found = _differences(own, real_start, real, lambda: emulate(left, setup, source, server_version, Eager()), setup)
+        found = _differences(
+            own,
+            real_start,
+            real,
+            lambda: emulate(left, setup, source, server_version, Eager()),
+            setup,
+        )
         differences = differences or found
         if not found or not (setup.workers and own.number):
             return Agreement(found)
     return Agreement(differences)
 
 
-def _differences(own: Emulated, real_start: tuple[Any, ...], real: Stopped, most: Any, setup: Setup) -> dict[str, Any]:
+def _differences(
+    own: Emulated, real_start: tuple[Any, ...], real: Stopped, most: Any, setup: Setup
+) -> dict[str, Any]:
     differences: dict[str, Any] = {}
     if own.start is not None and own.start != real_start:
-        differences["start"] = [(mine, theirs) for mine, theirs in zip_longest(own.start, real_start) if mine != theirs]
+        differences["start"] = [
+            (mine, theirs) for mine, theirs in zip_longest(own.start, real_start) if mine != theirs
+        ]
     if own.number != real.number:
         differences["error"] = (own.number, own.message[:300], real.number, real.message[:300])
     if own.start is not None and not differences:
@@ -180,7 +225,8 @@ def _differences(own: Emulated, real_start: tuple[Any, ...], real: Stopped, most
 
 
 def _ends(own: Emulated, real: Stopped, most: Any, setup: Setup) -> dict[str, Any]:
-    """Where workers are stopped by a relay log that cannot be read, any place between the least and the most is right."""
+    """Where workers are stopped by a relay log that cannot be read, any place between the least and
+    the most is right."""
     place = real.status["Relay_Master_Log_File"], real.status["Exec_Master_Log_Pos"]
     if own.end != place and own.number and setup.workers and own.end <= place <= most().end:
         return {}
@@ -193,6 +239,7 @@ def _ends(own: Emulated, real: Stopped, most: Any, setup: Setup) -> dict[str, An
     if setup.gtids and executed != str(GtidSet(real.gtids)):
         found["gtids"] = executed, real.gtids
     mine = own.contents
-    rows = {name: (len(mine.get(name, ())), len(real.contents.get(name, ()))) for name in sorted(mine | real.contents)
+    rows = {name: (len(mine.get(name, ())),
+                   len(real.contents.get(name, ()))) for name in sorted(mine | real.contents)
             if mine.get(name) != real.contents.get(name)}  # fmt: skip
     return found | ({"rows": rows} if rows else {})

@@ -1,4 +1,5 @@
-"""What happens to the files of a killed replica before it starts again, as a machine's crash or a hand does it."""
+"""What happens to the files of a killed replica before it starts again, as a machine's crash or a
+hand does it."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ def _cut_head(folder: Path, rnd: random.Random) -> None:
 
 
 def _missing(folder: Path, rnd: random.Random) -> None:
-    """Not the newest: its number is given again, so that the index names it twice, which is not compared here."""
+    """Not the newest: its number is given again, so that the index names it twice, which is not
+    compared here."""
     older = sorted(folder.glob("relay.0*"))[:-1]
     if older:
         rnd.choice(older).unlink()

@@ -26,7 +26,8 @@ from tests.servers.fixtures import ServerFactory
 DATABASES = ("d1", "d2", "d3", "d4")
 FILES = re.compile(r"relay\..*|(relay-log|master)\.info|worker-relay-log\.info\.\d+")
 STEP_PAUSE_SECONDS = 0.04
-"""The longest pause of a session between two steps: traffic of some hundred transactions, whatever the machine."""
+"""The longest pause of a session between two steps: traffic of some hundred transactions, whatever
+the machine."""
 ANSWER_SECONDS = 300.0
 """The longest that a server takes to answer: one that hangs is not waited for."""
 Rows = list[tuple[Any, ...]]
@@ -34,7 +35,8 @@ Rows = list[tuple[Any, ...]]
 
 @dataclass(frozen=True)
 class Left:
-    """What a kill left: files, rows of info tables, tables as (CREATE TABLE, rows), GTIDs, and of each prepared XA its rows."""
+    """What a kill left: files, rows of info tables, tables as (CREATE TABLE, rows), GTIDs, and of
+    each prepared XA its rows."""
 
     files: dict[str, bytes]
     infos: dict[str, list[dict[str, Any]]]
@@ -45,7 +47,8 @@ class Left:
 
 @dataclass(frozen=True)
 class Stopped:
-    """Where the real replica came to rest. `is_over` False: it did neither catch up nor stop in time."""
+    """Where the real replica came to rest. `is_over` False: it did neither catch up nor stop in
+    time."""
 
     number: int
     message: str
@@ -60,16 +63,27 @@ class KillPair(Pair):
 
     def __init__(self, factory: ServerFactory, setup: Setup) -> None:
         source_options = setup.gtid_options | dict(setup.source)
-        super().__init__(factory, setup.version, gtids=setup.gtids, source_options=source_options, **setup.options)
+        super().__init__(
+            factory,
+            setup.version,
+            gtids=setup.gtids,
+            source_options=source_options,
+            **setup.options,
+        )
         self.factory, self.setup, self._usual = factory, setup, setup
         self.auto_position = setup.auto_position
         self.source.answer_seconds = self.replica.answer_seconds = ANSWER_SECONDS
         # a source's commits need not be durable here
-        self.source.execute("SET GLOBAL sync_binlog = 0", "SET GLOBAL innodb_flush_log_at_trx_commit = 2")
+        self.source.execute(
+            "SET GLOBAL sync_binlog = 0", "SET GLOBAL innodb_flush_log_at_trx_commit = 2"
+        )
 
     def change_source(self, more: str = "") -> None:
         if self.setup.delay_seconds:
-            more += f", {'MASTER' if self.version == MARIADB else 'SOURCE'}_DELAY = {self.setup.delay_seconds}"
+            more += (
+                f", {'MASTER' if self.version == MARIADB else 'SOURCE'}_DELAY = "
+                f"{self.setup.delay_seconds}"
+            )
         if self.version == MARIADB:
             self.run(change_master(self.source, self.setup.using_gtid) + more)
         else:
@@ -93,10 +107,16 @@ class KillPair(Pair):
             for xid in prepared(server):
                 server.execute(f"XA ROLLBACK '{xid}'")
             there = [row[0] for row in server.query("SHOW DATABASES LIKE 'd_'")]
-            server.execute("SET sql_log_bin = 0", *(f"DROP DATABASE {name}" for name in there if name in DATABASES), reset)
+            server.execute(
+                "SET sql_log_bin = 0",
+                *(f"DROP DATABASE {name}" for name in there if name in DATABASES),
+                reset,
+            )
         if self.version == MARIADB:
             self.replica.execute("SET GLOBAL gtid_slave_pos = ''")
-        self.source.execute(*(statement.format(d=name) for name in DATABASES[:sessions] for statement in SCHEMA))
+        self.source.execute(
+            *(statement.format(d=name) for name in DATABASES[:sessions] for statement in SCHEMA)
+        )
         self.change_source()
         self.run("START REPLICA")
         stopped = self.settle()
@@ -107,7 +127,10 @@ class KillPair(Pair):
         """Traffic, kill, damage, second kill. Returns what went wrong in the sessions."""
         over, errors = threading.Event(), list[str]()
         seeds = [rnd.randrange(1 << 30) for _ in range(kill.sessions)]
-        threads = [threading.Thread(target=self._session, args=(kill, n, seeds[n], over, errors)) for n in range(kill.sessions)]
+        threads = [
+            threading.Thread(target=self._session, args=(kill, n, seeds[n], over, errors))
+            for n in range(kill.sessions)
+        ]
         for thread in threads:
             thread.start()
         time.sleep(kill.seconds / 2)
@@ -133,7 +156,9 @@ class KillPair(Pair):
             self.replica.kill()
         return errors
 
-    def _session(self, kill: Kill, number: int, seed: int, over: threading.Event, errors: list[str]) -> None:
+    def _session(
+        self, kill: Kill, number: int, seed: int, over: threading.Event, errors: list[str]
+    ) -> None:
         rnd, n = random.Random(seed), number * 1_000_000
         connection = self.source.connect(autocommit=True)
         with connection, connection.cursor() as cursor:
@@ -148,18 +173,30 @@ class KillPair(Pair):
     # what is there
 
     def left(self) -> Left:
-        """Read from a copy of the killed data, in a server that finds no relay log there; the original is as it was."""
-        files = {path.name: path.read_bytes() for path in self.replica.data.iterdir() if FILES.fullmatch(path.name)}
+        """Read from a copy of the killed data, in a server that finds no relay log there; the
+        original is as it was."""
+        files = {
+            path.name: path.read_bytes()
+            for path in self.replica.data.iterdir()
+            if FILES.fullmatch(path.name)
+        }
         folder = self.replica.folder / "copy"
         shutil.copytree(self.replica.data, folder / "data")
         for path in list((folder / "data").iterdir()):
             if FILES.fullmatch(path.name):
                 path.unlink()
-        server = self.factory(self.version, options={**self.replica.options, "relay-log": "none", "relay-log-recovery": 0}, folder=folder)
+        server = self.factory(
+            self.version,
+            options={**self.replica.options, "relay-log": "none", "relay-log-recovery": 0},
+            folder=folder,
+        )
         server.answer_seconds = ANSWER_SECONDS
         try:
             tables_of_records = [TABLE] if self.version == MARIADB else list(TABLES)
-            infos = {table: dictionaries(server, f"SELECT * FROM mysql.{table}") for table in tables_of_records}
+            infos = {
+                table: dictionaries(server, f"SELECT * FROM mysql.{table}")
+                for table in tables_of_records
+            }
             gtids = self._executed(server)
             open_ones = prepared(server)
             rows_of = contents(server)
@@ -178,13 +215,19 @@ class KillPair(Pair):
         return Left(files, infos, tables, gtids, found)
 
     def at_start(self) -> tuple[Any, ...]:
-        """What SHOW REPLICA STATUS says before a thread runs, and the sizes of the relay logs; no more than these where it is empty."""
+        """What SHOW REPLICA STATUS says before a thread runs, and the sizes of the relay logs; no
+        more than these where it is empty."""
         status = self.status()
-        names = "Master_Log_File Read_Master_Log_Pos Relay_Log_File Relay_Log_Pos Relay_Master_Log_File Exec_Master_Log_Pos".split()
+        names = (
+            "Master_Log_File Read_Master_Log_Pos Relay_Log_File Relay_Log_Pos "
+            "Relay_Master_Log_File Exec_Master_Log_Pos"
+        ).split()
         sizes = {name: len(content) for name, content in self.relay_logs().items()}
         if not status:  # 5.6.24: an empty master.info
             return (sizes,)
-        gtids = status["Gtid_IO_Pos" if self.version == MARIADB else "Retrieved_Gtid_Set"].replace("\n", "")
+        gtids = status["Gtid_IO_Pos" if self.version == MARIADB else "Retrieved_Gtid_Set"].replace(
+            "\n", ""
+        )
         return (*(status[name] for name in names), gtids, sizes)
 
     def _executed(self, server: Any) -> str:
@@ -206,8 +249,13 @@ class KillPair(Pair):
         while True:
             status = self.status()
             if status["Last_SQL_Errno"] and status["Slave_SQL_Running"] == "No":
-                return self._stopped(int(status["Last_SQL_Errno"]), status["Last_SQL_Error"], status)
-            if (status["Relay_Master_Log_File"], status["Exec_Master_Log_Pos"]) == (file, position) and _has_read_all(status):
+                return self._stopped(
+                    int(status["Last_SQL_Errno"]), status["Last_SQL_Error"], status
+                )
+            if (status["Relay_Master_Log_File"], status["Exec_Master_Log_Pos"]) == (
+                file,
+                position,
+            ) and _has_read_all(status):
                 return self._stopped(0, "", status)
             if status["Last_IO_Errno"] and status["Slave_IO_Running"] == "No" and _is_idle(status):
                 return self._stopped(int(status["Last_IO_Errno"]), status["Last_IO_Error"], status)

@@ -1,4 +1,5 @@
-"""What is killed: configurations of a replica, the traffic it has, and what happens to its files; all drawn from a seed."""
+"""What is killed: configurations of a replica, the traffic it has, and what happens to its files;
+all drawn from a seed."""
 
 from __future__ import annotations
 
@@ -65,7 +66,10 @@ class Setup:
         place = "auto-position" if self.auto_position else "GTID" if self.gtids else "position"
         if self.version == MARIADB:
             place = self.using_gtid if self.auto_position else "position"
-            return f"{self.version} {recovery} {place} {f'{self.workers} {self.parallel_type}' if self.workers else 'no workers'}"
+            return (
+                f"{self.version} {recovery} {place} "
+                f"{f'{self.workers} {self.parallel_type}' if self.workers else 'no workers'}"
+            )
         return f"{self.version} {self.repository} {recovery} {place} {self.workers} workers"
 
     @property
@@ -73,28 +77,51 @@ class Setup:
         """Of both servers, where they are not switched on."""
         if self.version == MARIADB:
             return {}
-        return {"gtid-mode": "OFF", "enforce-gtid-consistency": "OFF"} if self.version not in OLD and not self.gtids else {}
+        return (
+            {"gtid-mode": "OFF", "enforce-gtid-consistency": "OFF"}
+            if self.version not in OLD and not self.gtids
+            else {}
+        )
 
     @property
     def options(self) -> dict[str, Any]:
         """Of the server."""
-        found: dict[str, Any] = {"relay-log-purge": int(self.purges), "relay-log-recovery": int(self.recovery), "sync-binlog": 0}
+        found: dict[str, Any] = {
+            "relay-log-purge": int(self.purges),
+            "relay-log-recovery": int(self.recovery),
+            "sync-binlog": 0,
+        }
         has_old_names = self.version in OLD or self.version == MARIADB
-        found["log-slave-updates" if has_old_names else "log-replica-updates"] = int(self.logs_updates)
+        found["log-slave-updates" if has_old_names else "log-replica-updates"] = int(
+            self.logs_updates
+        )
         found |= self.gtid_options
         if self.relay_log_bytes:
             found["max-relay-log-size"] = self.relay_log_bytes
         if self.space_limit:
             found["relay-log-space-limit"] = self.space_limit
         if self.sync_every is not None:
-            synced = "relay-log", "relay-log-info", "master-info" if has_old_names else "source-info"
+            synced = (
+                "relay-log",
+                "relay-log-info",
+                "master-info" if has_old_names else "source-info",
+            )
             found |= {f"sync-{name}": self.sync_every for name in synced}
         if self.version == MARIADB:
-            return found | {"slave-parallel-threads": self.workers, "slave-parallel-mode": self.parallel_type}
+            return found | {
+                "slave-parallel-threads": self.workers,
+                "slave-parallel-mode": self.parallel_type,
+            }
         word = "slave" if self.version in OLD else "replica"
-        found |= {f"{word}-parallel-workers": self.workers, f"{word}-checkpoint-group": self.checkpoint_group}
+        found |= {
+            f"{word}-parallel-workers": self.workers,
+            f"{word}-checkpoint-group": self.checkpoint_group,
+        }
         if self.version in OLD:
-            found |= {"relay-log-info-repository": self.repository, "master-info-repository": self.source_repository}
+            found |= {
+                "relay-log-info-repository": self.repository,
+                "master-info-repository": self.source_repository,
+            }
         if self.version == "5.7":
             found["slave-parallel-type"] = self.parallel_type
         if self.version != "5.6":
@@ -125,7 +152,11 @@ class Kill:
     def next_setup(self, setup: Setup) -> Setup:
         """As the server starts again."""
         workers = setup.workers if self.workers is None else self.workers
-        return replace(setup, workers=workers, recovery=setup.recovery if self.recovery is None else self.recovery)
+        return replace(
+            setup,
+            workers=workers,
+            recovery=setup.recovery if self.recovery is None else self.recovery,
+        )
 
 
 def drawn(seed: int, count: int, versions: tuple[str, ...]) -> Iterator[tuple[Setup, list[Kill]]]:
@@ -146,14 +177,20 @@ def _setup(rnd: random.Random, version: str) -> Setup:
         return _setup_of_mariadb(rnd)
     old = version in OLD
     workers = rnd.choice((0, 0, 2, 4) if old else (1, 2, 4))
-    parallel_type = DATABASE if version == "5.6" or (version == "5.7" and rnd.random() < 0.3) else LOGICAL_CLOCK
-    commit_order = bool(workers) and version != "5.6" and parallel_type == LOGICAL_CLOCK and rnd.random() < 0.5
+    parallel_type = (
+        DATABASE if version == "5.6" or (version == "5.7" and rnd.random() < 0.3) else LOGICAL_CLOCK
+    )
+    commit_order = (
+        bool(workers) and version != "5.6" and parallel_type == LOGICAL_CLOCK and rnd.random() < 0.5
+    )
     repository = rnd.choice(("FILE", "TABLE")) if old else "TABLE"
     gtids = rnd.random() < 0.6
     return Setup(
         version,
         repository,
-        source_repository=rnd.choice(("FILE", "TABLE")) if old and rnd.random() < 0.2 else repository,
+        source_repository=rnd.choice(("FILE", "TABLE"))
+        if old and rnd.random() < 0.2
+        else repository,
         recovery=rnd.random() < 0.5,
         gtids=gtids,
         auto_position=gtids and rnd.random() < 0.8,
@@ -214,7 +251,13 @@ def _kill(rnd: random.Random, setup: Setup) -> Kill:
     allowed = [name for name in LOADS if _fits(name, setup)]
     loads = tuple(sorted(rnd.sample(allowed, rnd.randint(1, min(3, len(allowed))))))
     second = rnd.uniform(0.05, 0.6) if rnd.random() < 0.2 else None
-    damage = rnd.choice([name for name in DAMAGES if setup.repository == "FILE" or name not in IN_RECORDS]) if rnd.random() < 0.2 else None
+    damage = (
+        rnd.choice(
+            [name for name in DAMAGES if setup.repository == "FILE" or name not in IN_RECORDS]
+        )
+        if rnd.random() < 0.2
+        else None
+    )
     sessions = rnd.choice((1, 3)) if setup.workers < 2 else 4
     fewest = 0 if setup.version in OLD or setup.version == MARIADB else 1
     return Kill(
@@ -222,8 +265,12 @@ def _kill(rnd: random.Random, setup: Setup) -> Kill:
         sessions,
         rnd.uniform(0.1, 1.2),
         rnd.random() < 0.25,
-        halted=rnd.choice(("SQL_THREAD", "SQL_THREAD", "IO_THREAD")) if rnd.random() < 0.2 else None,
-        workers=rnd.choice((fewest, 2, 8)) if rnd.random() < 0.15 and not setup.commit_order else None,
+        halted=rnd.choice(("SQL_THREAD", "SQL_THREAD", "IO_THREAD"))
+        if rnd.random() < 0.2
+        else None,
+        workers=rnd.choice((fewest, 2, 8))
+        if rnd.random() < 0.15 and not setup.commit_order
+        else None,
         recovery=not setup.recovery if rnd.random() < 0.1 else None,
         second=second,
         damage=damage,
@@ -237,4 +284,6 @@ def _fits(load: str, setup: Setup) -> bool:
         return False
     if load in WITH_GTIDS_ONLY:
         return setup.gtids
-    return not (load in WITHOUT_GTIDS_ONLY and setup.gtids and setup.version in OLD) and not (load in SINCE_57 and setup.version == "5.6")
+    return not (load in WITHOUT_GTIDS_ONLY and setup.gtids and setup.version in OLD) and not (
+        load in SINCE_57 and setup.version == "5.6"
+    )

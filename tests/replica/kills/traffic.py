@@ -19,7 +19,10 @@ def _plain(run: Any, d: str, n: int, rnd: random.Random) -> None:
     run("BEGIN")
     run(f"INSERT INTO {d}.t VALUES ({n}, 0, 'x')")
     run(f"INSERT INTO {d}.n VALUES ({n}, 1)")
-    run(f"UPDATE {d}.t SET b = b + 1, c = REPEAT('y', {rnd.randrange(50)}) WHERE a > {n - rnd.randrange(1, 6)}")
+    run(
+        f"UPDATE {d}.t SET b = b + 1, c = REPEAT('y', {rnd.randrange(50)}) WHERE a > "
+        f"{n - rnd.randrange(1, 6)}"
+    )
     run("COMMIT")
 
 
@@ -122,7 +125,10 @@ def _huge(run: Any, d: str, n: int, _rnd: random.Random) -> None:
     """Long enough that a kill comes inside of it, on either side."""
     run("BEGIN")
     for part in range(12):
-        run(f"INSERT INTO {d}.n VALUES " + ",".join(f"({n}, {b})" for b in range(part * 1000, part * 1000 + 1000)))
+        run(
+            f"INSERT INTO {d}.n VALUES "
+            + ",".join(f"({n}, {b})" for b in range(part * 1000, part * 1000 + 1000))
+        )
     run("COMMIT")
 
 

@@ -1,0 +1,161 @@
+"""Statement-format DML that is refused by name, with the option that skips it."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+
+import applier
+from applier.errors import ReplicationError
+from applier.tables.dml.load_file import load_data
+from applier.tables.dml.row_writer import StatementSession
+from applier.tables.dml.statements import execute_statement
+from tests.applier.logs import log
+from tests.binlog.build import gtid, query, write, xid
+from tests.tables.test_statements import SCHEMA, refused
+
+
+def test_is_null_under_sql_auto_is_null_is_refused(tmp_path: Path) -> None:
+    """It finds the last number inserted there; without the setting it finds what is NULL."""
+    for flags, number in ((1 << 14, 1235), (0, None)):
+        variables = b"\0" + struct.pack("<I", flags)
+        path = tmp_path / "log"
+        delete = query(b"DELETE FROM t WHERE a is  null", variables=variables)
+        path.write_bytes(log(gtid(1), query(b"BEGIN"), delete, xid()))
+        result = applier.replay([path], into=(tables := applier.load_schema(SCHEMA)))
+        assert (result.error and result.error.number) == number
+        assert len(tables["d.t"].rows()) == (3 if number else 2)
+
+
+@pytest.mark.parametrize(
+    "select",
+    [
+        "(WITH c AS (SELECT 1) SELECT * FROM c)",
+        "SELECT a + 20 AS x FROM t ORDER BY x",
+        "SELECT table_rows FROM information_schema.tables",
+    ],
+)
+def test_a_select_that_is_not_carried_out_is_not_called_wrong(select: str) -> None:
+    assert refused(f"INSERT INTO t (id) {select}").number == 1235
+
+
+@pytest.mark.parametrize(
+    ("sql", "number"),
+    [
+        ("INSERT INTO t SELECT DISTINCT * FROM t", 1235),
+        ("INSERT INTO t (a) SELECT 1 UNION SELECT 2", 1235),
+        ("INSERT INTO t (a) SELECT COUNT(*) FROM t", 1235),
+        ("INSERT INTO t (a) SELECT a FROM t GROUP BY a", 1235),
+        ("INSERT INTO t (a) SELECT t.a FROM t, t u", 1235),
+        ("INSERT INTO t (a) SELECT zz FROM t, u", 1146),
+        ("INSERT INTO t (a) SELECT a x y FROM t", 1235),
+        ("INSERT INTO t (a) SELECT t.a FROM t JOIN u ON 1", 1146),
+        ("INSERT INTO t (a) SELECT u.a FROM t", 1235),
+        ("INSERT INTO t (a) SELECT a / 3 FROM t", 1235),
+        ("INSERT INTO t (a) SELECT a FROM t LIMIT 1", 1235),
+        ("INSERT INTO t (a) SELECT RAND() FROM t", 1235),
+        ("UPDATE t SET a = d.f(1)", 1235), ("INSERT INTO t (a) VALUES (IGNORE)", 1235),
+        ("INSERT INTO t SELECT NULL, a, b, u FROM t", 1235),
+        ("INSERT INTO t (a) SELECT u AS a FROM t ORDER BY a", 1235),
+        ("INSERT IGNORE INTO t SELECT * FROM t", 1235),
+        ("INSERT INTO t SELECT * FROM t ON DUPLICATE KEY UPDATE a = 1", 1235),
+        ("INSERT INTO t SELECT a FROM t", 1136), ("INSERT INTO t SELECT * FROM gone", 1146),
+        ("INSERT INTO t SELECT * FROM t", 1062),
+        ("UPDATE t JOIN u ON t.id = u.id SET t.a = 1", 1146), ("UPDATE t, u SET t.a = 1", 1146),
+        ("DELETE t FROM t JOIN u", 1146), ("DELETE FROM t USING t, u", 1146),
+        ("UPDATE t SET a = (SELECT 1)", 1235), ("UPDATE t x SET a = t.a", 1235),
+        ("UPDATE t x, u SET x.a = 1", 1146), ("DELETE FROM t AS x WHERE t.id = 1", 1235),
+        ("UPDATE t SET a = f(1)", 1235), ("UPDATE t SET a = 1, b", 1235),
+        ("DELETE FROM t WHERE id IN (SELECT 1)", 1235),
+        ("UPDATE t SET a = RAND()", 1235),
+        ("UPDATE t SET a = 1 WHERE", 1235), ("UPDATE t SET a = ", 1235),
+        ("DELETE FROM t LIMIT x", 1235),
+        ("UPDATE t SET a = SLEEP(5)", 1235),
+        ("UPDATE t, JSON_TABLE('[2]', '$[*]' COLUMNS (x INT PATH '$')) j SET t.a = j.x", 1235),
+        ("INSERT INTO t VALUES (1, 2)", 1136), ("INSERT INTO t (zz) VALUES (1)", 1054),
+        ("UPDATE t SET zz = 1", 1054),
+        ("UPDATE t SET a = zz", 1054),
+        ("INSERT INTO gone VALUES (1)", 1146), ("INSERT INTO t VALUES (1, 1, 'x', 9)", 1062),
+        ("UPDATE t SET id = 2 WHERE id = 1", 1062), ("UPDATE t SET u = 3 WHERE id = 1", 1062),
+        ("UPDATE t SET id = NULL", 1062), ("UPDATE t SET a = 2e", 1054), ("MERGE INTO t", 1235),
+    ],
+)  # fmt: skip
+def test_what_is_refused(sql: str, number: int) -> None:
+    error = refused(sql)
+    assert error.number == number
+    if number == 1235:
+        assert error.hint is not None
+        assert "--skip-errors 1235" in error.hint
+        assert "not supported in memory: " in error.message
+
+
+def test_a_refused_statement_changes_nothing_in_a_log(tmp_path: Path) -> None:
+    """Rows that a statement changed before it failed are rolled back with its transaction."""
+    content = log(
+        gtid(1), query(b"BEGIN"), query(b"INSERT INTO t VALUES (7, 7, 'x', 7), (1, 1, 'x', 8)")
+    )
+    tables = applier.load_schema(SCHEMA)
+    result = applier.replay([write(tmp_path, content)], into=tables)
+    assert result.error is not None
+    assert (result.error.number, result.error.table) == (1062, "d.t")
+    assert result.error.position is not None
+    assert [row[0] for row in tables["d.t"].rows()] == [1, 2, 3]
+
+
+def test_load_data_with_expressions_is_refused() -> None:
+    with pytest.raises(ReplicationError) as caught:
+        load_data(
+            applier.load_schema(SCHEMA),
+            "LOAD DATA INFILE 'x' INTO TABLE t (id, @a) SET a = @a + 1",
+            "d",
+            b"7\t1\n",
+            StatementSession(),
+        )
+    assert caught.value.number in (1054, 1235)
+
+
+UNKNOWN = "CREATE TABLE d.t (a INT PRIMARY KEY, g DOUBLE AS (COS(a)) VIRTUAL); "
+
+
+def test_a_generated_column_that_cannot_be_computed_is_refused_where_it_is_needed(
+    tmp_path: Path,
+) -> None:
+    tables = applier.load_schema(UNKNOWN)
+    execute_statement(tables, "INSERT INTO t (a) VALUES (1), (2)", "d", StatementSession())
+    execute_statement(tables, "DELETE FROM t WHERE a = 2", "d", StatementSession())
+    assert len(tables["d.t"]) == 1
+    for needs in (tables["d.t"].rows, lambda: tables.dump(tmp_path)):
+        with pytest.raises(ReplicationError, match="function COS") as caught:
+            needs()
+        assert caught.value.number == 1235
+
+
+def test_a_default_that_other_columns_decide() -> None:
+    tables = applier.load_schema(
+        "CREATE TABLE d.t (a INT, b INT DEFAULT (a + 1)); INSERT INTO d.t VALUES (1, 5);"
+    )
+    execute_statement(tables, "UPDATE t SET a = 3", "d", StatementSession())
+    assert tables["d.t"].rows() == [(3, 5)]
+    execute_statement(tables, "INSERT INTO t (a) VALUES (1)", "d", StatementSession())
+    with pytest.raises(ReplicationError, match="the default of `b`"):
+        tables["d.t"].rows()
+
+
+def test_it_is_no_key(tmp_path: Path) -> None:
+    tables = applier.load_schema(UNKNOWN.replace("VIRTUAL", "VIRTUAL UNIQUE"))
+    with pytest.raises(ReplicationError, match="function COS"):
+        execute_statement(tables, "INSERT INTO t (a) VALUES (1)", "d", StatementSession())
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "UPDATE t SET a = 1 LIMIT 2", "DELETE FROM t ORDER BY a IS NULL LIMIT 1",
+        "UPDATE t SET b = UPPER('é')", "UPDATE t SET a = SIN(1)", "UPDATE t SET a = UUID()",
+        "UPDATE t SET a = @@sql_mode", "UPDATE t SET b = SYSDATE()",
+    ],
+)  # fmt: skip
+def test_what_is_not_exact_is_refused(sql: str) -> None:
+    assert refused(sql).number == 1235
