@@ -1,8 +1,10 @@
-# make demo | make test | make peers | make kills | make lint | make docs | make bench: each makes its own virtual environment when there is none.
+# make demo | make test | make peers | make kills | make lint | make docs | make bench: each makes
+# its own virtual environment when there is none.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# An environment without pip is what `python3 -m venv` leaves where python3-venv is missing: it is made again.
+# An environment without pip is what `python3 -m venv` leaves where python3-venv is missing: it is
+# made again.
 IS_NEW_ENOUGH := 'import sys; v = sys.version.split()[0]; sys.version_info < (3, 11) and sys.exit("binlag needs Python 3.11 or newer, not " + v + "; another one is chosen by: make PYTHON=python3.12")'
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
@@ -42,7 +44,8 @@ peers: $(VENV)/.dev
 	$(BIN)/python docker/servers/bring.py 9.7 5.7 mariadb peers
 	$(BIN)/python -m tests.peers all --results peers.tsv
 
-# 500 kills of real replicas, each beside the emulated one: an hour or two. SEED=20260101 draws others.
+# 500 kills of real replicas, each beside the emulated one: an hour or two. SEED=20260101 draws
+# others.
 kills: $(VENV)/.dev
 	$(BIN)/python docker/servers/bring.py 5.6 5.7 9.7 mariadb
 	$(BIN)/python -m tests.replica.kills check --count 500 --seed $(or $(SEED),$(shell date +%Y%m%d)) --jobs 2 --log kills.jsonl

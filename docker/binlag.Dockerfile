@@ -1,5 +1,7 @@
-# binlag itself: `docker build -f docker/binlag.Dockerfile -t binlag .`, then `docker run --rm -v "$PWD:/logs:ro" binlag events /logs/binlog.000001`.
-# Where no registry can be reached, `python docker/build.py binlag` makes BASE from Debian packages and brings the wheels beforehand.
+# binlag itself: `docker build -f docker/binlag.Dockerfile -t binlag .`, then
+# `docker run --rm -v "$PWD:/logs:ro" binlag events /logs/binlog.000001`. Where no registry can be
+# reached, `python docker/build.py binlag` makes BASE from Debian packages and brings the wheels
+# beforehand.
 ARG BASE=python:3.12-slim
 FROM ${BASE}
 ARG PIP_OPTIONS=

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# engine.sh start FOLDER | stop FOLDER: a Docker engine of our own, all of it in FOLDER, where none runs (a bare CI machine; root).
-# The engine comes from the system's packages (Debian: docker.io). It writes no firewall rule: ports are published on 127.0.0.1 by its
-# proxy, and containers reach each other but nothing outside. `start` prints the line that tells clients where it is:
+# engine.sh start FOLDER | stop FOLDER: a Docker engine of our own, all of it in FOLDER, where none
+# runs (a bare CI machine; root). The engine comes from the system's packages (Debian: docker.io).
+# It writes no firewall rule: ports are published on 127.0.0.1 by its proxy, and containers reach
+# each other but nothing outside. `start` prints the line that tells clients where it is:
 #   eval "$(docker/engine.sh start FOLDER)"
 set -euo pipefail
 [ $# -eq 2 ] || { sed -n '2,5s/^# //p' "$0" >&2; exit 2; }
@@ -9,7 +10,8 @@ mkdir -p "$2"
 folder=$(cd "$2" && pwd -P)
 socket=unix://$folder/docker.sock
 
-# What the engine has left mounted in its folder (exec/netns/default, for one), the innermost first. Never a failure.
+# What the engine has left mounted in its folder (exec/netns/default, for one), the innermost first.
+# Never a failure.
 unmount() {
     while read -r _ _ _ _ place _; do
         place=$(printf '%b' "$place") # a space is written \040 there

@@ -1,7 +1,9 @@
 #!/bin/sh
-# Understands what the official images do: MYSQL_ROOT_PASSWORD, MYSQL_ALLOW_EMPTY_PASSWORD, MYSQL_DATABASE, MYSQL_USER, MYSQL_PASSWORD
-# (and the same with MARIADB_, or with _FILE for a file that holds the value), /docker-entrypoint-initdb.d/*.sql (one statement a line:
-# the servers read them as part of an init file), server options as arguments, and another program as the first argument.
+# Understands what the official images do: MYSQL_ROOT_PASSWORD, MYSQL_ALLOW_EMPTY_PASSWORD,
+# MYSQL_DATABASE, MYSQL_USER, MYSQL_PASSWORD (and the same with MARIADB_, or with _FILE for a file
+# that holds the value), /docker-entrypoint-initdb.d/*.sql (one statement a line: the servers read
+# them as part of an init file), server options as arguments, and another program as the first
+# argument.
 set -eu
 home=/opt/server
 data=/var/lib/mysql
@@ -47,7 +49,8 @@ if [ ! -e "$data/.accounts-made" ]; then
         done
     } > "$first"
     touch "$data/.accounts-made"
-    # testcontainers waits for this text twice in what is written to standard error: official images start a temporary server first.
+    # testcontainers waits for this text twice in what is written to standard error: official images
+    # start a temporary server first.
     echo "[entrypoint] data directory: ready for connections, no temporary server is needed" >&2
     exec $server "--defaults-file=$home/my.cnf" "--init-file=$first" "$@"
 fi

@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Somebody who writes a consumer of the log wants the crash that breaks it, as one line to run again, and the right consumer beside it.
+# Somebody who writes a consumer of the log wants the crash that breaks it, as one line to run
+# again, and the right consumer beside it.
 #   scripts/new_user/cdc_developer.sh CHECKOUT WORK      # leaves verdict.txt and changes.jsonl in WORK
 set -euo pipefail
 checkout=$1 work=$2
 mkdir -p "$work"
 cp "$checkout"/examples/saved_offset.py "$work"
 
-# A consumer that saves its position before its rows are on disk: the plugin finds the crash that loses them.
+# A consumer that saves its position before its rows are on disk: the plugin finds the crash that
+# loses them.
 cat >"$work/test_mine.py" <<'PYTHON'
 from saved_offset import BeforeTheData, WithTheData
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A data engineer with Spark wants to know which tables of the fleet make which replica late, and the changes of a table as Parquet.
+# A data engineer with Spark wants to know which tables of the fleet make which replica late, and
+# the changes of a table as Parquet.
 #   scripts/new_user/data_engineer.sh CHECKOUT WORK      # needs binlag[spark]; leaves fleet/ and cart_items.parquet in WORK
 set -euo pipefail
 checkout=$1 work=$2

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A DBA with many schemas wants one list: which tables make a replica read too much, and the statements that mend them.
+# A DBA with many schemas wants one list: which tables make a replica read too much, and the
+# statements that mend them.
 #   scripts/new_user/dba.sh CHECKOUT WORK      # leaves keys.csv, fixes.sql and keys.md in WORK
 set -euo pipefail
 checkout=$1 work=$2
@@ -19,7 +20,8 @@ for schema in $schemas; do
   esac
 done
 
-# One list over all schemas, the table that reads most rows for one change first; and its statements, to be read before they are run.
+# One list over all schemas, the table that reads most rows for one change first; and its
+# statements, to be read before they are run.
 python3 - "$work" <<'PYTHON'
 import csv
 import sys
