@@ -12,30 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from applier.forecast.inventory.facts import WIDTHS, TableFacts
-from applier.forecast.inventory.pool import PAGE
+from applier.forecast.inventory.facts import LEAF_BYTES, TableFacts, entry_bytes
+from applier.forecast.inventory.leaf_growth import FULL
 from lookup.table import Key
-
-FULL = 0.85
-"""Indexes that grow in no order are filled to two thirds, those that were built in order to nine
-tenths and more."""
-RECORD_HEAD_BYTES, DIRECTORY_BYTES, PAGE_FRAME_BYTES = 5, 0.35, 128
-"""Of a record; its part of the page directory, a slot of 2 bytes for some six; of a page."""
 
 
 def leaf_fill(facts: TableFacts, key: Key) -> float | None:
     """The part of an index's leaves that its entries take. None where no server said how many
     leaves there are, or where entries have no fixed length."""
-    definition, pages = facts.definition, facts.leaf_pages.get(key.name)
-    if not pages or not facts.rows or definition.primary is None:
+    pages, width = facts.leaf_pages.get(key.name), entry_bytes(facts.definition, key)
+    if not pages or not facts.rows or width is None:
         return None
-    places = dict.fromkeys((*key.columns, *definition.primary.columns))
-    columns = [definition.columns[at] for at in places]
-    if any(column.type not in WIDTHS or column.scale for column in columns):
-        return None
-    null_bytes = any(column.nullable for column in columns)
-    entry = sum(WIDTHS[column.type] for column in columns) + RECORD_HEAD_BYTES + null_bytes
-    return facts.rows * (entry + DIRECTORY_BYTES) / (pages * (PAGE - PAGE_FRAME_BYTES))
+    return facts.rows * width / (pages * LEAF_BYTES)
 
 
 def full_indexes(facts: Mapping[str, TableFacts]) -> Iterator[str]:
