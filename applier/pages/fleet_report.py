@@ -110,7 +110,8 @@ def _answer(ranked: Sequence[Outcome], limit: float | None) -> str:
 def _failures(failed: Sequence[Outcome]) -> str:
     return html_list(
         [
-            f"{one.source}: {one.error['message']} ({one.error['file']})"
+            f"{one.source}: {one.error['message']}"
+            + (f" ({one.error['file']})" if one.error["file"] else "")
             for one in failed
             if one.error is not None
         ]

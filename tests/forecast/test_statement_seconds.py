@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from applier.forecast.workload.loads import LoadReader
+from applier.forecast.workload.statement_seconds import Connections
 from tests.binlog import build
 from tests.captures_support import CAPTURES
 
@@ -30,7 +31,7 @@ def stamps(committed: int, original: int | None = None) -> bytes:
 
 def made(
     folder: Path, rest: bytes, seconds: int, *, server_id: int = 1, began: int = BEGAN,
-    version: str = "8.0.36", statements: int = 1,
+    version: str = "8.0.36", statements: int = 1, created: int = 0,
 ) -> LoadReader:  # fmt: skip
     """A log of server 1 whose transaction is of `server_id`."""
     kind, body = build.query(b"CREATE DATABASE d" if statements == 1 else b"INSERT INTO t SELECT 1")
@@ -38,7 +39,7 @@ def made(
     found = [build.gtid(1, rest=rest, anonymous=version == "5.7.29"), timed]
     if statements > 1:
         found = [found[0], build.query(b"BEGIN"), *[timed] * statements, build.xid()]
-    out = build.MAGIC + build.format_description(version)
+    out = build.MAGIC + build.format_description(version, created=created)
     for kind, body in found:
         out += build.event(kind, body, at=len(out), timestamp=began, server_id=server_id)
     return LoadReader([build.write(folder, out)])
@@ -87,11 +88,23 @@ def test_a_statement_that_began_long_before_its_file_is_in_doubt(tmp_path: Path)
         reader = made(tmp_path, stamps(COMMITTED), 4000, began=began)
         assert [load.statement_seconds for load in reader] == [4000]
         assert len(reader.notes) == notes
+
+
+def test_no_statement_took_longer_than_since_the_one_before_it_on_its_connection() -> None:
+    connections = Connections(server_began=0)
+    assert connections.most_seconds(7, 1_000, 30) == 30
+    assert connections.most_seconds(7, 500, 535) == 5  # SET TIMESTAMP = 500, ended at 1,035
+    assert connections.most_seconds(8, 500, 535) == 535  # another connection: nothing tells
+    assert connections.most_seconds(7, 1_040, 3_600) == 3_600
+    assert connections.most_seconds(7, 9_000, 0) == 0
+    assert Connections(server_began=1_030).most_seconds(1, 500, 535) == 5
+
+
+def test_a_client_that_had_set_its_timestamp_took_no_days() -> None:
+    """A real 9.7.4's log of statements, from the start of the server on: exec_time says years."""
     captured = LoadReader([CAPTURES / "open" / "my_statement_mixed" / "binlog.000001"])
-    list(captured)
-    [(note, times)] = captured.notes.items()
-    assert note.startswith("a statement began more than an hour before its file, or its client")
-    assert times == 57
+    assert sum(load.statement_seconds for load in captured) < 60
+    assert captured.notes == {}
 
 
 def test_a_relay_log_is_not_its_replicas_own(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ at, to tell how many distinct values an event has.
 from __future__ import annotations
 
 import os
+import struct
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -49,7 +50,7 @@ from applier.forecast.workload.bulk_loads import (
 from applier.forecast.workload.load_batch import LoadBatch, LoadPlan, add_event
 from applier.forecast.workload.row_counts import row_counter, rows_layout
 from applier.forecast.workload.row_places import PlacesReader, RowPlaces
-from applier.forecast.workload.statement_seconds import doubt, on_source
+from applier.forecast.workload.statement_seconds import Connections, doubt, on_source
 from applier.forecast.workload.transaction_load import Columns, LoadShape, TransactionLoad
 from applier.masking import mask
 from applier.replica.scheduling import marks_of
@@ -68,6 +69,8 @@ MOST_FRUITLESS = 255
 none."""
 MOST_PLACES = 20_000
 """Rows of a transaction and target whose places are kept."""
+_QUERY_HEAD = struct.Struct("<II")
+"""Of a statement's event: its connection, and the seconds that it took."""
 STATEMENT_WIDTH = 60
 """Characters of a statement that are kept."""
 
@@ -239,6 +242,7 @@ class LoadReader:
         is_relay_log = event.flags & EventFlag.RELAY_LOG  # its source's own description follows
         self._writer = None if is_relay_log else event.server_id
         self._file_begins = event.timestamp
+        self._connections = Connections(fde.created)
         self._fde: FormatDescription = fde
         self._context.describe(fde)
         self._plans.clear()
@@ -317,6 +321,7 @@ class LoadReader:
 
     def _open(self, transaction: Transaction) -> TransactionLoad:
         self._load = TransactionLoad(transaction.file, transaction.start)
+        self._most_seconds = 0
         return self._load
 
     def _close(self, transaction: Transaction, last: Event | None) -> TransactionLoad:
@@ -339,9 +344,9 @@ class LoadReader:
         )
         if load.statements and last is not None:
             seconds, count = load.statement_seconds, load.statements
-            load.statement_seconds = on_source(seconds, count, transaction)
+            load.statement_seconds = on_source(seconds, self._most_seconds, count, transaction)
             told = doubt(transaction, last, self._writer, self._file_begins)
-            if seconds and told is not None:
+            if load.statement_seconds and told is not None:
                 self.notes[told] = self.notes.get(told, 0) + 1
         load.log_bytes = (
             load.end - load.position
@@ -362,8 +367,10 @@ class LoadReader:
         if load is not None and self._wants(event):
             load.statement = load.statement or _beginning(event.buffer[start:end])
             load.statements += 1
-            load.statement_seconds += int.from_bytes(
-                event.buffer[event.body + 4 : event.body + 8], "little"
+            connection, seconds = _QUERY_HEAD.unpack_from(event.buffer, event.body)
+            load.statement_seconds += seconds
+            self._most_seconds += self._connections.most_seconds(
+                connection, event.timestamp, seconds
             )
 
     def _wants(self, event: Event) -> bool:

@@ -18,14 +18,35 @@ IN_DOUBT = (
 )
 
 
-def on_source(seconds: int, statements: int, transaction: Transaction) -> int:
-    """`seconds` of so many statements without what the replica that wrote the log was behind, to
-    the second. 8.0.1 and later say it: both commit times are in the log (a source of 5.7 has
-    none)."""
-    if not transaction.original_commit_timestamp:
-        return seconds
-    late = transaction.immediate_commit_timestamp - transaction.original_commit_timestamp
-    return max(round(seconds - statements * late / 1e6), 0)
+class Connections:
+    """When the last statement of each connection ended, within one file.
+
+    A connection runs one statement at a time, and the moment at which one ended is the server's
+    (`began` + `exec_time`) whatever TIMESTAMP its client had set. So none took longer than the time
+    since the one before it ended, or since the server was started. `server_began`: 0 where the file
+    does not say it.
+    """
+
+    def __init__(self, server_began: int) -> None:
+        self._server_began = server_began
+        self._ended: dict[int, int] = {}
+
+    def most_seconds(self, connection: int, began: int, seconds: int) -> int:
+        """The longest that this statement can have taken: `seconds`, or less. To be asked once for
+        each statement, in the order of the file."""
+        ended = began + seconds
+        before = self._ended.get(connection, self._server_began)
+        self._ended[connection] = ended
+        return max(min(seconds, ended - before), 0)
+
+
+def on_source(seconds: int, most_seconds: int, statements: int, transaction: Transaction) -> int:
+    """How long so many statements took, to the second: `most_seconds` of all `Connections`, or
+    `seconds` without what the replica that wrote the log was behind. 8.0.1 and later say that: both
+    commit times are in the log (a source of 5.7 has none)."""
+    original = transaction.original_commit_timestamp
+    late = transaction.immediate_commit_timestamp - original if original else 0
+    return max(round(seconds - statements * late / 1e6), 0) if late else most_seconds
 
 
 def doubt(
