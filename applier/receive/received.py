@@ -1,4 +1,4 @@
-"""How a receiver is to receive, what came so far, and who looks on."""
+"""How a receiver is to receive, what came so far, and whom it tells."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class Received:
 
 @dataclass
 class ReceiveWatch:
-    """Who looks on: `on_events` about ten times a second while events come, `on_note` when
-    something happens to the connection."""
+    """Callbacks: `on_events` about ten times a second while events come, `on_note` when something
+    happens to the connection."""
 
     on_events: Callable[[Received], None] = lambda received: None
     on_note: Callable[[str], None] = lambda text: None

@@ -229,7 +229,22 @@ CREATE TABLE labels (id INT, e ENUM('a','Ab'), s SET('a','b c')) CHARACTER SET u
 INSERT INTO labels VALUES (1, 'a', 'a'), (2, 'Ab', 'a,b c');
 ALTER TABLE labels CONVERT TO CHARACTER SET utf16;
 """
+IF_NOT_EXISTS = """
+CREATE TABLE changed (id INT, b BIGINT);
+INSERT INTO changed VALUES (1, 2);
+ALTER TABLE changed CHANGE b e INT, ADD COLUMN IF NOT EXISTS e VARCHAR(5);
+CREATE TABLE changed_away (id INT, b BIGINT);
+INSERT INTO changed_away VALUES (1, 2);
+ALTER TABLE changed_away CHANGE b e INT, ADD COLUMN IF NOT EXISTS b VARCHAR(5);
+CREATE TABLE dropped (id INT, b BIGINT);
+INSERT INTO dropped VALUES (1, 2);
+ALTER TABLE dropped DROP COLUMN b, ADD COLUMN IF NOT EXISTS b VARCHAR(5);
+CREATE TABLE added_twice (id INT);
+INSERT INTO added_twice VALUES (1);
+ALTER TABLE added_twice ADD e INT, ADD COLUMN IF NOT EXISTS e VARCHAR(5);
+"""
 CASES = {
+    "columns that are there when they are added": (IF_NOT_EXISTS, ("mariadb",)),
     "character sets that a later clause sets": (CHARACTER_SETS, SERVERS),
     "numbers with an increment and an offset": (NUMBERS, SERVERS),
     "TEXT and BLOB that are too long": (TOO_LONG, SERVERS),

@@ -256,7 +256,7 @@ class Alteration:
 
     def _add_column(self, draft: ColumnDraft, exists_ok: bool) -> None:
         column = AlteredColumn(self._build(draft), None, redefined=True)
-        if exists_ok and (draft.name in self.columns or self.columns.added(draft.name) is not None):
+        if exists_ok and self.columns.is_there(draft.name):
             self.parser.skip_until(",")
             return
         self._place(column)

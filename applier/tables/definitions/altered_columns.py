@@ -73,6 +73,15 @@ class AlteredColumns:
         )
         return next(added, None)
 
+    def is_there(self, name: str) -> bool:
+        """For ADD … IF NOT EXISTS: whether the table had a column of this name, dropped by now or
+        not, or a clause before adds one or gives it to one (handle_if_exists_options,
+        sql/sql_table.cc; seen on MariaDB 10.11.18)."""
+        columns = (*self.kept, *self.placed)
+        return name.lower() in self.old.positions or any(
+            one.redefined and one.column.name.lower() == name.lower() for one in columns
+        )
+
     @property
     def renamed(self) -> dict[str, str]:
         """Old name in lower case -> new name, of the columns that have another."""
