@@ -161,7 +161,8 @@ def test_rows_drawn_from_a_part(version: str) -> None:
         event = EventShape(
             drawn.kind, drawn.rows, first=min(parts), last=max(parts), order=drawn.order
         )
-        if not shape.free_slots:
+        starts_at_a_row = shape.rows * event.first % 1 == 0  # the formula takes parts of rows
+        if not shape.free_slots and starts_at_a_row:
             compare(shape, event, RULES[version], seed=seed, tolerance=0.05)
 
     check()
