@@ -1,6 +1,7 @@
-"""YAML as people write it for binlag: a key stands once in its table.
+"""YAML as people write it for binlag: a key stands once in its table, and a version is no number.
 
-YAML forbids a second one; PyYAML takes the last and drops the others, in silence.
+YAML forbids a second key; PyYAML takes the last and drops the others, in silence. `server: 10.10`
+is the number 10.1 to YAML.
 """
 
 from __future__ import annotations
@@ -10,9 +11,12 @@ from typing import Any
 import yaml
 
 
-def load(text: str) -> Any:
-    """What a YAML document holds. Raises yaml.YAMLError."""
-    return yaml.load(text, StrictLoader)
+def load(text: str, *, fractions: bool = True) -> Any:
+    """What a YAML document holds. Raises yaml.YAMLError.
+
+    fractions: False leaves a number with a point in it the text that it is in the document.
+    """
+    return yaml.load(text, StrictLoader if fractions else WholeNumbersLoader)
 
 
 class StrictLoader(yaml.SafeLoader):
@@ -29,3 +33,14 @@ class StrictLoader(yaml.SafeLoader):
                     raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
                 seen.add(key.value)
         return node
+
+
+class WholeNumbersLoader(StrictLoader):
+    """A StrictLoader to which 10.10 is a text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.yaml_implicit_resolvers = {
+            first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":float")]
+            for first, resolvers in self.yaml_implicit_resolvers.items()
+        }

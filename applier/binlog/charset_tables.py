@@ -8,6 +8,7 @@ server shows a question mark.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 Runs = Sequence[tuple[int, str]]
 """(first code, characters of the codes from there on)"""
@@ -157,6 +158,7 @@ def single_codes(name: str) -> dict[int, str]:
     return {code: char for first, text in SINGLE[name] for code, char in enumerate(text, first)}
 
 
+@cache
 def double_codes(name: str) -> dict[bytes, str]:
     """Code -> character that Python's codec lacks."""
     found = {
@@ -169,6 +171,12 @@ def double_codes(name: str) -> dict[bytes, str]:
             row, cell = divmod(place, CELLS)
             found[_octets(first + row * 256 + cell)] = chr(char + place)
     return found
+
+
+@cache
+def double_characters(name: str) -> dict[str, bytes]:
+    """Character -> code, `double_codes` backwards; the first of two codes is meant."""
+    return {char: code for code, char in reversed(double_codes(name).items())}
 
 
 def _octets(code: int) -> bytes:

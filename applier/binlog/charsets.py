@@ -19,6 +19,7 @@ from applier.binlog.charset_tables import (
     SINGLE,
     TWICE,
     USER_DEFINED,
+    double_characters,
     double_codes,
     single_codes,
 )
@@ -241,18 +242,16 @@ def _with(
     name: str, otherwise: Callable[[UnicodeError], tuple[str, int]]
 ) -> Callable[[UnicodeError], tuple[str | bytes, int]]:
     """An error handler that knows the codes of `double_codes`."""
-    characters = double_codes(name)
-    codes = {char: code for code, char in reversed(characters.items())}
 
     def handle(error: UnicodeError) -> tuple[str | bytes, int]:
         if isinstance(error, UnicodeEncodeError):
-            code = codes.get(error.object[error.start])
+            code = double_characters(name).get(error.object[error.start])
             if code is None:
                 raise error
             return code, error.start + 1
         if isinstance(error, UnicodeDecodeError):
             for size in (2, 3):
-                char = characters.get(bytes(error.object[error.start : error.start + size]))
+                char = double_codes(name).get(bytes(error.object[error.start : error.start + size]))
                 if char is not None:
                     return char, error.start + size
         return otherwise(error)

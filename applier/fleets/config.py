@@ -69,7 +69,7 @@ def read_fleet(path: str | os.PathLike[str]) -> list[FleetSource]:
     name = os.fspath(path)
     try:
         with open_source(path) as file:
-            data = strict_yaml.load(file.read().decode())
+            data = strict_yaml.load(file.read().decode(), fractions=False)
     except OSError as error:
         raise InputError(
             f"cannot read the file: {error.strerror}", code=Code.CANNOT_READ, file=name

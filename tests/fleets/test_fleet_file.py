@@ -50,6 +50,14 @@ def test_a_fleet_file_that_is_wrong(tmp_path: Path, text: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_a_version_stays_as_it_is_written(tmp_path: Path) -> None:
+    (tmp_path / "fleet.yaml").write_text(
+        "replica: {server: 10.10}\n"
+        "sources: [{logs: a, schema: b}, {logs: a, schema: b, name: c, replica: {server: 9}}]"
+    )
+    assert [one.server for one in read_fleet(tmp_path / "fleet.yaml")] == ["10.10", "9"]
+
+
 def test_a_key_that_a_merge_brings_in_is_no_second_one(tmp_path: Path) -> None:
     (tmp_path / "fleet.yaml").write_text(
         "sources: [&a {name: a, logs: a.1, schema: s}, &b {<<: *a, name: b}, {<<: *b, name: c}]"

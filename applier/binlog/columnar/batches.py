@@ -10,9 +10,12 @@ import os
 from collections.abc import Collection, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from applier.binlog.columnar.table_batch import Paths, TableBatch, Wants
-from applier.binlog.selection.table_filter import FilterTally, TableFilter
+
+if TYPE_CHECKING:
+    from applier.binlog.selection.table_filter import FilterTally, TableFilter
 
 SMALL_LOG = 8_000_000
 """Logs of fewer bytes altogether are read by Python alone while the kernels would have to be
@@ -63,10 +66,12 @@ def read_batches(
 
 
 def _chooser(tables: Collection[str] | TableFilter | FilterTally | None) -> Wants | None:
-    if isinstance(tables, TableFilter | FilterTally):
-        return tables.wants_table if tables else None
     if tables is None:
         return None
+    from applier.binlog.selection.table_filter import FilterTally, TableFilter
+
+    if isinstance(tables, TableFilter | FilterTally):
+        return tables.wants_table if tables else None
     names = frozenset(tables)
     return lambda database, table: f"{database}.{table}" in names
 

@@ -13,11 +13,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import lru_cache
 
 from applier.error_codes import Code
 from applier.errors import UsageError
+from applier.spelling import nearest
 
 SYSTEM_SCHEMAS = frozenset(
     {"mysql", "sys", "performance_schema", "information_schema", "ndbinfo", "mtr", "binlag"}
@@ -368,12 +368,12 @@ class FilterTally:
             return (
                 f"filters take the log's names, before --rewrite-db; the log has {_listed(there)}"
             )
-        close = []
-        for one in self._asked:
-            names = databases if one.table is None else there
-            lowered = {name.lower(): name for name in reversed(names)}
-            close += [lowered[name] for name in get_close_matches(one.text.lower(), lowered, 1)]
-        meant = f"did you mean {', '.join(dict.fromkeys(close))}? " if close else ""
+        close = [
+            nearest(one.text, reversed(databases if one.table is None else there))
+            for one in self._asked
+        ]
+        names = dict.fromkeys(name for name in close if name is not None)
+        meant = f"did you mean {', '.join(names)}? " if names else ""
         return f"{meant}the log has {_listed(there or databases)}"
 
 
