@@ -331,7 +331,9 @@ def _all_differ(draw: Draw) -> bool:
 
 
 def _every_place(draw: Draw) -> bool:
-    return _all_differ(draw) and abs(draw.window - draw.event.rows) < 1e-9
+    """All rows of a part that begins at a row: within one, the rows read are a mean of two."""
+    whole = abs(draw.start - round(draw.start)) < 1e-9
+    return _all_differ(draw) and whole and abs(draw.window - draw.event.rows) < 1e-9
 
 
 def exact_table(draw: Draw) -> bool:

@@ -124,7 +124,8 @@ class Sample:
             chosen = self.dice.sample(sorted(first.values()), count)
         else:
             size = min(len(rows), max(round((event.last - event.first) * len(rows)), count))
-            start = min(round(event.first * len(rows)), len(rows) - size)
+            part = min(event.first * len(rows), len(rows) - size)
+            start = int(part + self.dice.random())  # within a row: at it or behind it, by chance
             chosen = self.dice.sample(range(start, start + size), count)
         chosen.sort(reverse=event.order == "reverse")
         if event.order == "random":

@@ -161,11 +161,22 @@ def test_rows_drawn_from_a_part(version: str) -> None:
         event = EventShape(
             drawn.kind, drawn.rows, first=min(parts), last=max(parts), order=drawn.order
         )
-        starts_at_a_row = shape.rows * event.first % 1 == 0  # the formula takes parts of rows
-        if not shape.free_slots and starts_at_a_row:
+        if not shape.free_slots:
             compare(shape, event, RULES[version], seed=seed, tolerance=0.05)
 
     check()
+
+
+@pytest.mark.parametrize(("rows", "is_exact"), [(12, True), (13, False)])
+def test_a_part_that_begins_within_a_row_is_not_exact(
+    version: str, rows: int, is_exact: bool
+) -> None:
+    """A quarter of 13 rows are ahead: three of them, or four."""
+    event = EventShape("update", first=0.25, last=0.25)
+    for option in ("TABLE_SCAN", "HASH_SCAN"):
+        formula = compare(TableShape(rows), event, RULES[version], frozenset({option}))
+        assert formula.exact == is_exact
+        assert formula.counters.read_rnd_next == rows / 4 + 1
 
 
 def test_rows_of_a_few_key_values(version: str) -> None:
