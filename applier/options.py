@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from applier.arguments import at_least
 from applier.binlog.header import FIRST_EVENT
-from applier.binlog.selection.filters import Moment, check_times, gtids_of, time_of
+from applier.binlog.selection.filters import Moment, TimeRange, gtids_of
 from applier.binlog.selection.table_filter import EVERYTHING, FilterTally, TableFilter
 from applier.error_codes import Code
 from applier.errors import UsageError
@@ -54,6 +54,10 @@ class ReplayOptions:
     def wants(self, database: str, table: str) -> bool:
         """Whether rows of the table are replayed (its name in the log)."""
         return self.only.wants_table(database, table)
+
+    def times(self) -> TimeRange:
+        """The times that are replayed, for one run."""
+        return TimeRange(self.start_time, self.stop_time)
 
     def tally(self) -> FilterTally:
         """The same question for one run, which remembers what was asked."""
@@ -118,9 +122,7 @@ def parse_options(
             code=Code.OPTION_VALUE,
             hint=f"give a list of {', '.join(sorted(CONVERSIONS))}",
         )
-    start = time_of("--start-datetime", start_datetime)
-    stop = time_of("--stop-datetime", stop_datetime)
-    check_times(start, stop)
+    times = TimeRange.of(start_datetime, stop_datetime)
     return ReplayOptions(
         server=server,
         row_search=row_search_of(row_search, server),
@@ -131,8 +133,8 @@ def parse_options(
         conversions=conversions,
         start_position=start_position,
         stop_position=stop_position,
-        start_time=start,
-        stop_time=stop,
+        start_time=times.start,
+        stop_time=times.stop,
         include_gtids=gtids_of("--include-gtids", include_gtids),
         exclude_gtids=gtids_of("--exclude-gtids", exclude_gtids),
         verify_checksum=verify_checksum,

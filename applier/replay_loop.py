@@ -156,8 +156,8 @@ class ReplayLoop:
         )
         self._reader = reader
         events: Iterable[Event] = reader if on_event is None else _shown(reader, on_event)
-        if options.start_time is not None or options.stop_time is not None:
-            events = self.transaction.in_time(events, options.start_time, options.stop_time)
+        if (times := options.times()).is_limited:
+            events = self.transaction.in_time(events, times)
         event: Event | None = None
         find = self._find
         try:

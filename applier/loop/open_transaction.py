@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 
 from applier.binlog.boundaries import Boundaries
 from applier.binlog.header import Event, EventType
-from applier.binlog.selection.filters import nothing_between
+from applier.binlog.selection.filters import TimeRange
 
 
 class OpenTransaction(Boundaries):
@@ -30,24 +29,19 @@ class OpenTransaction(Boundaries):
         Boundaries.end(self)
         self.skipped = self.rows_seen = False
 
-    def in_time(
-        self, events: Iterable[Event], start: float | None, stop: float | None
-    ) -> Iterator[Event]:
-        """--start-datetime and --stop-datetime go by the header's timestamp; a transaction that
-        began is read to its end. Seconds since 1970; None: no limit."""
-        start = -math.inf if start is None else start
-        stop = math.inf if stop is None else stop
-        event, reached = None, False
+    def in_time(self, events: Iterable[Event], times: TimeRange) -> Iterator[Event]:
+        """The events of transactions that begin in these times, and what stands between them."""
+        event = None
         for event in events:
-            if event.type in (EventType.TABLE_MAP, EventType.FORMAT_DESCRIPTION) or self.begun:
-                yield event
-            elif event.timestamp >= stop and not self.rows_seen:
-                self.outside = None if reached else nothing_between("begins", event)
-                return
-            elif start <= event.timestamp < stop:
-                reached = True
-                yield event
-        self.outside = None if reached else nothing_between("ends", event)
+            is_inside = self.first is not None or self.rows_seen
+            if not is_inside and event.type != EventType.FORMAT_DESCRIPTION:
+                if times.is_over(event):
+                    self.outside = times.nothing("begins", event)
+                    return
+                if not times.takes(event.timestamp):
+                    continue
+            yield event
+        self.outside = times.nothing("ends", event)
 
     @property
     def started_at(self) -> str | None:

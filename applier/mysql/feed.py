@@ -21,7 +21,6 @@ from applier.binlog.selection.filters import (
     check_kind,
     gtids_of,
     holds,
-    nothing_between,
 )
 from applier.binlog.transactions import (
     MEMBER_TYPES,
@@ -118,7 +117,7 @@ class Feed:
         self.until_reached = False
         self.outside: str | None = None
         """That no transaction lies in the times of the options, with words on the log's."""
-        self._goes_on, self._reached = start is not None, False
+        self._goes_on, self._times = start is not None, options.times()
         first = _place_of(files, start)
         if isinstance(files, IndexedLogs) and files.follow:
             self._reader: LogReader = LogFollower(
@@ -163,7 +162,7 @@ class Feed:
                 continue
             assert reader.format is not None
             opened = tracker.before_begin
-            if self._is_late(event) and not tracker.in_transaction:
+            if self._times.is_over(event) and not tracker.in_transaction:
                 self._say_outside("begins", event)
                 return
             boundary = begun(event, reader.format)
@@ -184,8 +183,8 @@ class Feed:
 
     def _say_outside(self, does: str, event: Event | None) -> None:
         """A replay that goes on behind its position has nothing to say of the log's times."""
-        if not self._goes_on and not self._reached and self._has_times:
-            self.outside = nothing_between(does, event)
+        if not self._goes_on:
+            self.outside = self._times.nothing(does, event)
 
     def _begin(self, transaction: Transaction) -> None:
         assert self.format is not None
@@ -238,8 +237,7 @@ class Feed:
         ended.bytes = max(transaction.end - own, 0)
         identity = transaction.identity
         is_half = isinstance(identity, MariadbGtidEvent) and identity.is_half_alter
-        in_time = self._in_time(transaction)
-        self._reached = self._reached or in_time
+        in_time = self._times.takes(transaction.timestamp)
         ended.wanted = in_time and self._in_gtids(transaction) and not is_half
         self.until_reached = self._is_until(transaction)
         return ended
@@ -281,18 +279,6 @@ class Feed:
             )
 
     # what is wanted
-
-    @property
-    def _has_times(self) -> bool:
-        return self.options.start_time is not None or self.options.stop_time is not None
-
-    def _is_late(self, event: Event) -> bool:
-        stop = self.options.stop_time
-        return stop is not None and event.timestamp >= stop
-
-    def _in_time(self, transaction: Transaction) -> bool:
-        start = self.options.start_time
-        return start is None or transaction.timestamp >= start
 
     def _is_until(self, transaction: Transaction) -> bool:
         if self._until is None:

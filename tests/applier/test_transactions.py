@@ -11,8 +11,11 @@ import pytest
 
 import applier
 from applier.errors import UsageError
+from applier.mysql.feed import Feed
+from applier.options import parse_options
 from tests.applier.logs import BEGIN, INT_TABLE, insert, ints, log, replay_log, transaction
 from tests.binlog.build import (
+    MAGIC,
     event,
     format_description,
     gtid,
@@ -300,6 +303,24 @@ def test_filters_from_python(tmp_path: Path) -> None:
     ):
         with pytest.raises(UsageError):
             replay_log(tmp_path, log(), **options)
+
+
+@pytest.mark.parametrize(("start", "stop", "left"), [(8, 11, [1, 2]), (11, 12, []), (0, 9, [])])
+def test_a_transaction_goes_whole_by_the_time_of_its_first_event(
+    tmp_path: Path, start: int, stop: int, left: list[int]
+) -> None:
+    """The GTID event has the time of the last statement, BEGIN that of the first."""
+    times = (10, 5, 5, 5, 10, 10, 10)
+    events = (gtid(1), BEGIN, MAP, write_rows(1), MAP, write_rows(2), xid())
+    body = MAGIC + format_description()
+    for (kind, data), time in zip(events, times, strict=True):
+        body += event(kind, data, at=len(body), timestamp=time)
+    limits = {"start_datetime": f"@{start}", "stop_datetime": f"@{stop}"}
+    tables, result = replay_log(tmp_path, body, INT_TABLE, **limits)
+    assert [row[0] for row in tables["d.t"].rows()] == left
+    assert result.transactions == bool(left)
+    wanted = [one.wanted for one in Feed([str(tmp_path / "binlog.000001")], parse_options(**limits))]
+    assert any(wanted) == bool(left)
 
 
 def test_mariadb_groups(tmp_path: Path) -> None:

@@ -60,14 +60,59 @@ def _wrong(text: str) -> tuple[str, str]:
     return "is not a date and time", 'write it like "2026-11-21 04:05:06"'
 
 
-def check_times(start: float | None, stop: float | None) -> None:
-    """Raises UsageError for a stop time that is before the start time."""
-    if start is not None and stop is not None and stop < start:
-        raise UsageError(
-            "--stop-datetime is before --start-datetime",
-            code=Code.OPTIONS_CLASH,
-            hint="exchange them",
-        )
+@dataclass
+class TimeRange:
+    """--start-datetime and --stop-datetime for one pass over a log: seconds since 1970, by the
+    timestamps of the events' headers; None: no limit.
+
+    A list of events begins with the first one that is late enough, and ends before the first that
+    is too late, as mysqlbinlog's does. A replay takes transactions whole: each goes by the event
+    that it begins with.
+    """
+
+    start: float | None = None
+    stop: float | None = None
+    reached: bool = False
+    """Something lay in these times."""
+
+    @classmethod
+    def of(cls, start_datetime: Moment, stop_datetime: Moment) -> TimeRange:
+        """From the values of the options. Raises UsageError."""
+        start = time_of("--start-datetime", start_datetime)
+        stop = time_of("--stop-datetime", stop_datetime)
+        if start is not None and stop is not None and stop < start:
+            raise UsageError(
+                "--stop-datetime is before --start-datetime",
+                code=Code.OPTIONS_CLASH,
+                hint="exchange them",
+            )
+        return cls(start, stop)
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether there is a limit at all."""
+        return self.start is not None or self.stop is not None
+
+    def is_over(self, event: Event) -> bool:
+        """Whether an event is too late."""
+        return self.stop is not None and event.timestamp >= self.stop
+
+    def takes(self, timestamp: int) -> bool:
+        """Whether what is not too late is late enough."""
+        takes = self.start is None or timestamp >= self.start
+        self.reached = self.reached or takes
+        return takes
+
+    def nothing(self, does: str, event: Event | None) -> str | None:
+        """What is said where nothing lay in the times; `event` is the one with which the log begins
+        or ends, whichever it `does` outside of them."""
+        if self.reached or not self.is_limited:
+            return None
+        said = "no event lies in these times"
+        if event is not None and event.timestamp:
+            moment = datetime.fromtimestamp(event.timestamp, UTC).isoformat(" ")
+            said += f": the log {does} at {moment}"
+        return said
 
 
 def gtids_of(option: str, text: str | None) -> AnyGtidSet | None:
@@ -127,28 +172,16 @@ def none_included(gtids: AnyGtidSet, last: object) -> UsageError:
     return UsageError(what, code=Code.NOTHING_CHOSEN, hint=hint)
 
 
-def nothing_between(does: str, event: Event | None) -> str:
-    """What is said where no event lies in the times; `event` is the one with which the log begins
-    or ends, whichever it `does` outside of them."""
-    said = "no event lies in these times"
-    if event is not None and event.timestamp:
-        moment = datetime.fromtimestamp(event.timestamp, UTC).isoformat(" ")
-        said += f": the log {does} at {moment}"
-    return said
-
-
 @dataclass
 class LogFilter:
-    """Times in seconds since 1970. An instance is for one pass over one log."""
+    """An instance is for one pass over one log."""
 
-    start_time: float | None = None
-    stop_time: float | None = None
+    times: TimeRange = field(default_factory=TimeRange)
     include_gtids: AnyGtidSet | None = None
     exclude_gtids: AnyGtidSet | None = None
     _tracker: TransactionTracker = field(default_factory=TransactionTracker)
     nothing: str | None = None
     """What is said at the end where no event lies in the times."""
-    _started: bool = False
     _skip: bool = False
     _included: bool = False
     _last: str = ""
@@ -164,12 +197,8 @@ class LogFilter:
         exclude_gtids: str | None = None,
     ) -> LogFilter:
         """From the texts of the options. Raises UsageError."""
-        start = time_of("--start-datetime", start_datetime)
-        stop = time_of("--stop-datetime", stop_datetime)
-        check_times(start, stop)
         return cls(
-            start,
-            stop,
+            TimeRange.of(start_datetime, stop_datetime),
             gtids_of("--include-gtids", include_gtids),
             gtids_of("--exclude-gtids", exclude_gtids),
         )
@@ -177,41 +206,33 @@ class LogFilter:
     @property
     def is_active(self) -> bool:
         """Whether anything is left out at all."""
-        return any(
-            limit is not None
-            for limit in (self.start_time, self.stop_time, self.include_gtids, self.exclude_gtids)
-        )
+        return self.times.is_limited or self._is_by_gtid
+
+    @property
+    def _is_by_gtid(self) -> bool:
+        return self.include_gtids is not None or self.exclude_gtids is not None
 
     def select(
         self, events: Iterable[tuple[Event, FormatDescription]]
     ) -> Iterator[tuple[Event, FormatDescription]]:
         """The wanted events, in order. Format descriptions always pass; the stop time ends the
         stream."""
-        by_gtid = self.include_gtids is not None or self.exclude_gtids is not None
-        reached, event = False, None
+        by_gtid, times, event = self._is_by_gtid, self.times, None
         for event, fde in events:
-            if self.stop_time is not None and event.timestamp >= self.stop_time:
-                if not reached:
-                    self.nothing = nothing_between("begins", event)
+            if times.is_over(event):
+                self.nothing = times.nothing("begins", event)
                 return
-            if not self._in_time(event):
+            is_format = event.type == EventType.FORMAT_DESCRIPTION
+            if not (is_format or times.reached or times.takes(event.timestamp)):
                 continue
-            reached = reached or event.type != EventType.FORMAT_DESCRIPTION
             if not by_gtid or not self._is_skipped(event, fde):
                 yield event, fde
-        if self.start_time is not None and not reached:
-            self.nothing = nothing_between("ends", event)
+        self.nothing = times.nothing("ends", event)
 
     def check(self) -> None:
         """Raises UsageError where --include-gtids named nothing of the log."""
         if self.include_gtids is not None and not self._included:
             raise none_included(self.include_gtids, self._last)
-
-    def _in_time(self, event: Event) -> bool:
-        if self._started or self.start_time is None or event.type == EventType.FORMAT_DESCRIPTION:
-            return True
-        self._started = event.timestamp >= self.start_time
-        return self._started
 
     def _is_skipped(self, event: Event, fde: FormatDescription) -> bool:
         """Decides at each GTID for all of its transaction. Transactions without a GTID event are in
