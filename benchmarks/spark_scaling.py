@@ -33,7 +33,7 @@ from applier.forecast.spark_measure import measure_with_spark
 from applier.forecast.spark_session import session
 from applier.forecast.spark_source import PROFILED, profile, register
 from applier.forecast.workload.ranges import FileRange, ranges
-from lookup.shape import PRIMARY
+from lookup.table_shape import PRIMARY
 from lookup.versions import RULES
 
 MASTERS = ("local[1]", "local[2]")

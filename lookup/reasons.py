@@ -16,7 +16,10 @@ from typing import Any
 from lookup.cost import Expected, expected
 from lookup.decision import explain
 from lookup.key_choice import NEVER_HASHED_ENGINES
-from lookup.shape import (
+from lookup.shape import shape_of
+from lookup.strategies import Decision
+from lookup.table import Key, TableDefinition
+from lookup.table_shape import (
     NO_KEY,
     NULLABLE_UNIQUE,
     OTHER,
@@ -24,10 +27,7 @@ from lookup.shape import (
     UNIQUE,
     EventShape,
     TableShape,
-    shape_of,
 )
-from lookup.strategies import Decision
-from lookup.table import Key, TableDefinition
 from lookup.versions import HASH_SCAN, INDEX_SCAN, RULES, TABLE_SCAN, ServerRules
 
 WITHOUT_HASH = frozenset({INDEX_SCAN, TABLE_SCAN})

@@ -1,5 +1,5 @@
-"""The shapes of tables and events (`lookup.table_shape`), and from a table to its shape and back:
-the kind of its best key, and the decision for a kind of key.
+"""From a table to its shape (`lookup.table_shape`) and back: the kind of its best key, and the
+decision for a kind of key.
 
 How a table's keys are chosen is `lookup.decision`'s business: `decision_for` asks it for the
 smallest table that has such a key.
@@ -13,24 +13,7 @@ from functools import lru_cache
 from lookup.decision import decide
 from lookup.strategies import Decision
 from lookup.table import Column, Key, KeyPart, TableDefinition
-from lookup.table_shape import (
-    IMAGES,
-    KEY_KINDS,
-    KINDS,
-    NO_KEY,
-    NULLABLE_UNIQUE,
-    ORDERS,
-    OTHER,
-    PRIMARY,
-    ROW_EVENT_MAX_BYTES,
-    UNIQUE,
-    EventShape,
-    TableShape,
-    cut,
-    event_head_bytes,
-    most_rows_per_event,
-    row_image_bytes,
-)
+from lookup.table_shape import NO_KEY, NULLABLE_UNIQUE, OTHER, PRIMARY, UNIQUE, TableShape
 from lookup.versions import ServerRules
 
 
@@ -109,26 +92,3 @@ def _sample(kind: str, engine: str) -> TableDefinition:
     keys = () if kind == NO_KEY else (Key(name, (KeyPart(0, prefix),), unique=kind != OTHER),)
     first = Column("a", "varchar", 8, nullable=kind == NULLABLE_UNIQUE, charset="latin1")
     return TableDefinition("sample", "sample", (first, Column("b", "int")), keys, engine=engine)
-
-
-__all__ = [
-    "IMAGES",
-    "KEY_KINDS",
-    "KINDS",
-    "NO_KEY",
-    "NULLABLE_UNIQUE",
-    "ORDERS",
-    "OTHER",
-    "PRIMARY",
-    "ROW_EVENT_MAX_BYTES",
-    "UNIQUE",
-    "EventShape",
-    "TableShape",
-    "cut",
-    "decision_for",
-    "event_head_bytes",
-    "key_kind",
-    "most_rows_per_event",
-    "row_image_bytes",
-    "shape_of",
-]

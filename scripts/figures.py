@@ -23,7 +23,7 @@ from applier.cli.commands.forecast import command as forecast
 from applier.pages.report_charts import charts
 from applier.timing.scenarios import SCENARIOS
 from lookup.cost import expected
-from lookup.shape import NO_KEY, OTHER, PRIMARY, EventShape, TableShape
+from lookup.table_shape import NO_KEY, OTHER, PRIMARY, EventShape, TableShape
 from lookup.versions import RULES, parse_row_search
 
 ROOT = Path(__file__).parent.parent

@@ -124,8 +124,8 @@ def register(server: Server, own: Identity) -> None:
     host = bytes([len(REPORT_HOST)]) + REPORT_HOST
     payload = struct.pack("<I", own.server_id) + host + b"\0\0" + struct.pack("<HII", 0, 0, 0)
     try:
-        server.driver._execute_command(COMMAND.COM_REGISTER_SLAVE, payload)
-        server.driver._read_packet()
+        server.driver.command(COMMAND.COM_REGISTER_SLAVE, payload)
+        server.driver.acknowledgement()
     except pymysql.err.MySQLError as error:
         if error.args and error.args[0] in _NO_PRIVILEGE:
             user = server.endpoint.user
@@ -199,7 +199,7 @@ class Dump:
         """Asks for it. `timeout_seconds` without a byte count as a lost connection: an idle source
         sends heartbeats."""
         with said_well(server.endpoint):
-            server.driver._execute_command(request.command, request.payload)
+            server.driver.command(request.command, request.payload)
         return cls(server.endpoint, DumpStream(server.socket, timeout_seconds))
 
     def fill(self) -> None:
@@ -252,7 +252,7 @@ class Dump:
 def interrupt(server: Server) -> None:
     """Ends what the connection waits for, from a signal handler or another thread; what it waited
     for is a lost connection then."""
-    sock = server.driver._sock
+    sock = server.socket
     if sock is not None:
         try:
             with socket.socket(fileno=os.dup(sock.fileno())) as same:  # below TLS and compression

@@ -21,7 +21,7 @@ from applier.forecast.measurement.measured import read_parquet
 from applier.forecast.measurement.measurement_grid import MOST_READS, Cell, grid
 from applier.forecast.workload.loads import LoadReader
 from applier.forecast.workload.transaction_load import LoadShape
-from lookup.shape import KEY_KINDS, NO_KEY, OTHER, PRIMARY, UNIQUE
+from lookup.table_shape import KEY_KINDS, NO_KEY, OTHER, PRIMARY, UNIQUE
 from lookup.versions import rules_for
 from tests.fleets.made import made_fleet
 

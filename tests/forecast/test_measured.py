@@ -33,7 +33,7 @@ from applier.forecast.measurement.measurement_grid import (
 from applier.forecast.measurement.scale_up import scale_up_cells
 from applier.forecast.prices.units import PLACE, UNITS, Prices, amounts
 from applier.forecast.workload.loads import LoadReader
-from lookup.shape import NO_KEY, NULLABLE_UNIQUE, OTHER, PRIMARY, UNIQUE
+from lookup.table_shape import NO_KEY, NULLABLE_UNIQUE, OTHER, PRIMARY, UNIQUE
 from lookup.versions import RULES
 
 CELLS = [

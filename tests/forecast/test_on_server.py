@@ -25,7 +25,7 @@ from applier.forecast.measurement.on_server import ServerTarget
 from applier.forecast.measurement.thread_clock import ThreadClock
 from applier.forecast.prices.units import PLACE
 from applier.mysql.client.url import Endpoint
-from lookup.shape import NO_KEY, OTHER, PRIMARY
+from lookup.table_shape import NO_KEY, OTHER, PRIMARY
 from tests.servers.fixtures import ServerFactory
 
 ROOT = Path(__file__).parents[2]
@@ -179,7 +179,7 @@ def test_an_interrupt_while_settings_are_put_back_keeps_none(
             nonlocal set_or_put_back, given_up
             set_or_put_back += statements[0].startswith("SET GLOBAL")
             if set_or_put_back == 2 and not given_up:
-                given_up = target.server.driver.thread_id()
+                given_up = target.server.number
                 target.server.send(f"DO SLEEP(60); SET GLOBAL {before[0][0]} = 7")
                 raise KeyboardInterrupt
             execute(*statements)

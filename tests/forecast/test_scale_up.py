@@ -36,7 +36,7 @@ from applier.forecast.prices.units import Prices, amounts
 from applier.mysql.client.connection import connect
 from applier.mysql.client.url import Endpoint
 from applier.timing.work_clock import Machine, Turn, WorkClock
-from lookup.shape import PRIMARY
+from lookup.table_shape import PRIMARY
 from lookup.versions import RULES
 from tests.forecast import logs
 from tests.servers.fixtures import ServerFactory

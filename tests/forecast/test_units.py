@@ -9,7 +9,7 @@ import pytest
 
 from applier.forecast.prices.units import PLACE, RowWork, event_amounts
 from lookup.cost import expected
-from lookup.shape import NULLABLE_UNIQUE, OTHER, PRIMARY, EventShape, TableShape
+from lookup.table_shape import NULLABLE_UNIQUE, OTHER, PRIMARY, EventShape, TableShape
 from lookup.versions import RULES
 
 LARGE = RowWork(95, 7, 1, 400_000)

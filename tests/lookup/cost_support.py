@@ -11,8 +11,8 @@ from lookup.batch import ApplyOptions, RowsShape
 from lookup.cost import Expected, expected
 from lookup.handler import COUNTER_NAMES, Counters, Row
 from lookup.rows import RowsPlan
-from lookup.shape import NULLABLE_UNIQUE, OTHER, PRIMARY, UNIQUE, EventShape, TableShape
 from lookup.table import Column, Key, KeyPart, TableDefinition
+from lookup.table_shape import NULLABLE_UNIQUE, OTHER, PRIMARY, UNIQUE, EventShape, TableShape
 from lookup.versions import ServerRules
 
 KEYS = {

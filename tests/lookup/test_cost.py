@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lookup.chances import furthest
 from lookup.cost import expected
-from lookup.shape import (
+from lookup.table_shape import (
     KEY_KINDS,
     NO_KEY,
     NULLABLE_UNIQUE,

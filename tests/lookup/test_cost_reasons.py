@@ -7,8 +7,8 @@ import pytest
 
 from lookup.decision import decide
 from lookup.reasons import HashVerdict, Reason, about_used_key, hash_verdict, key_sentence, reasons
-from lookup.shape import NULLABLE_UNIQUE, OTHER, PRIMARY, EventShape, TableShape
 from lookup.table import Column, Key, KeyPart, TableDefinition
+from lookup.table_shape import NULLABLE_UNIQUE, OTHER, PRIMARY, EventShape, TableShape
 from lookup.versions import RULES
 
 COLUMNS = (

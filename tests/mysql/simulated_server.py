@@ -254,24 +254,28 @@ class SimulatedServer(Storage):
 
 
 class Driver:
-    """What `applier.mysql.client.connection.Server` needs of a connection of PyMySQL."""
+    """What `applier.mysql.client.connection.Server` needs of the driver's connection."""
 
     def __init__(self, server: SimulatedServer, session: Session) -> None:
         self.server = server
         self.session = session
-        self._sock = self
-        self._local_infile = False
-        self._result = Result()
+        self.socket = self
+        self.rows: Found = []
+        self.has_more_answers = False
 
     def get_server_info(self) -> str:
         return "8.0.36"
 
-    def _execute_command(self, _: int, sql: bytes | str) -> None:
+    def command(self, _: int, sql: bytes | str) -> None:
         self.server.send(self.session, sql.encode() if isinstance(sql, str) else sql)
 
-    def _read_query_result(self) -> int:
-        matched, self._result.rows, self._result.has_next = self.server.receive(self.session)
+    def next_result(self) -> int:
+        matched, rows, self.has_more_answers = self.server.receive(self.session)
+        self.rows = rows or []
         return matched
+
+    def allow_files(self, allowed: bool) -> None:
+        """It asks for none."""
 
     def setsockopt(self, *_: object) -> None:
         """Keep-alive."""
@@ -281,13 +285,6 @@ class Driver:
 
     def close(self) -> None:
         self.server.hang_up(self.session)
-
-
-class Result:
-    """Of the last statement."""
-
-    rows: Found | None = None
-    has_next = False
 
 
 HIT = re.compile(

@@ -169,7 +169,7 @@ def test_encrypted_when_the_source_offers_it(source: Server, tmp_path: Path) -> 
         wait(lambda: receiver.received.waiting)
         server = receiver._server
         assert server is not None
-        sockets.append(server.driver._sock)
+        sockets.append(server.socket)
     assert isinstance(sockets[0], ssl.SSLSocket) == (source.installed.recipe.name in ("5.7", "9.7"))
     assert not any(source.password.encode() in path.read_bytes() for path in tmp_path.iterdir())
 

@@ -17,7 +17,7 @@ from applier.forecast.workload.transaction_load import LoadShape
 from applier.tables.suggestion import suggestion
 from lookup.decision import decide
 from lookup.reasons import about_used_key, hash_verdict, key_sentence, reasons
-from lookup.shape import EventShape
+from lookup.table_shape import EventShape
 
 OFFENDING_SHARE = 0.1
 """A table offends when it takes at least this share of all applying; the first one always does."""

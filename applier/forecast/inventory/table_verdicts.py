@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from lookup.cost import expected
 from lookup.decision import Explanation, explain
 from lookup.reasons import key_sentence, nullable_sentence, spatial_sentence
-from lookup.shape import NULLABLE_UNIQUE, EventShape, key_kind, shape_of
+from lookup.shape import key_kind, shape_of
 from lookup.table import BLOB_TYPES, Key, TableDefinition
+from lookup.table_shape import NULLABLE_UNIQUE, EventShape
 from lookup.versions import NEWEST, ServerRules
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from applier.forecast.prices.scenario import AddedKey, Scenario
 from applier.forecast.prices.settings import SOURCE, settings
 from applier.forecast.workload.load_sample import LoadSample
 from applier.tables.suggestion import suggestion
-from lookup.shape import PRIMARY
+from lookup.table_shape import PRIMARY
 
 LEAST_SHARE = 0.01
 """Of the time to apply the log: what gains less is left out."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from applier.forecast.prices.pricing import Part, Pricer, TableState
 from applier.forecast.workload.transaction_load import LoadShape
-from lookup.shape import NO_KEY, PRIMARY
+from lookup.table_shape import NO_KEY, PRIMARY
 
 FULL, PARTIAL = "full", "partial"
 """Images of all columns; of some of them."""
@@ -22,8 +22,9 @@ COLUMNS: dict[str, str] = {
     "seconds": "double",
 }  # fmt: skip
 """Columns of a fleet's table `shapes` -> their kinds. `key`: the best key for the images, one of
-`lookup.shape.KEY_KINDS`; `indexes`: keys but for the primary key; `columns`: of the log's table;
-`row_bytes`: of an image; `seconds`: what a worker takes, as forecast for the mean of the shape."""
+`lookup.table_shape.KEY_KINDS`; `indexes`: keys but for the primary key; `columns`: of the log's
+table; `row_bytes`: of an image; `seconds`: what a worker takes, as forecast for the mean of the
+shape."""
 
 
 class PartKind(NamedTuple):

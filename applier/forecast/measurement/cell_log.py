@@ -19,7 +19,7 @@ from applier.forecast.measurement.measurement_grid import (
     statements_of,
 )
 from applier.mysql.statements.native import STANDARD_LENGTHS, STANDARD_VERSION
-from lookup.shape import NULLABLE_UNIQUE
+from lookup.table_shape import NULLABLE_UNIQUE
 
 SERVER_ID = 4_000_001
 START_TIME = 1_700_000_000

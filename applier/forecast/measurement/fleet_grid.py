@@ -25,7 +25,7 @@ from applier.forecast.measurement.measurement_grid import (
     Cell,
     transactions_of_scans,
 )
-from lookup.shape import NO_KEY, NULLABLE_UNIQUE, OTHER, PRIMARY
+from lookup.table_shape import NO_KEY, NULLABLE_UNIQUE, OTHER, PRIMARY
 from lookup.versions import HASH_SCAN, ServerRules, parse_row_search
 
 FILE = "shapes.parquet"

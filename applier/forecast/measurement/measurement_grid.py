@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass
 from itertools import islice, product
 
 from applier.forecast.inventory.facts import ENTRIES_OF_A_CHANGE, GIVEN, TableFacts
-from lookup.shape import NO_KEY, NULLABLE_UNIQUE, OTHER, PRIMARY, UNIQUE
 from lookup.table import Column, Key, KeyPart, TableDefinition
+from lookup.table_shape import NO_KEY, NULLABLE_UNIQUE, OTHER, PRIMARY, UNIQUE
 from lookup.versions import HASH_SCAN, ServerRules, parse_row_search
 
 DATABASE, TABLE, MARK = "binlag_measure", "cell", "mark"

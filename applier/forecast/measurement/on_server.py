@@ -448,7 +448,7 @@ class ServerTarget:
         """An interrupt in the middle of an answer is the end of that connection. What the server
         was still to do for it, a setting or a database, is over when this returns: it must not come
         behind what is put back."""
-        interrupted = self.server.driver.thread_id()
+        interrupted = self.server.number
         self.server.close()
         self.server = connect(self.endpoint)
         self._execute("SET SESSION sql_log_bin = 0")

@@ -19,7 +19,7 @@ from applier.forecast.measurement.measurement_grid import Cell
 from applier.forecast.prices.calibration import SEVERAL_WORKERS, SHARED, SYNCS, TimePrice
 from applier.forecast.prices.units import Prices
 from applier.timing.work_clock import Machine, Turn, WorkClock
-from lookup.shape import PRIMARY
+from lookup.table_shape import PRIMARY
 
 ROWS_CHANGED = 8_000
 SHAPES = (1, 4)

@@ -7,7 +7,7 @@ from typing import Any
 
 from applier.forecast.prices.units import SCANS, Prices, RowWork, event_amounts
 from lookup.cost import expected
-from lookup.shape import NO_KEY, OTHER, PRIMARY, EventShape, TableShape
+from lookup.table_shape import NO_KEY, OTHER, PRIMARY, EventShape, TableShape
 from lookup.versions import HASH_SCAN, INDEX_SCAN, RULES, TABLE_SCAN
 
 ROWS_PER_EVENT = (1, 10, 100, 1000)

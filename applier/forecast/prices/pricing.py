@@ -34,16 +34,16 @@ from applier.forecast.workload.row_counts import Count
 from applier.forecast.workload.row_places import indexes_of
 from applier.forecast.workload.transaction_load import Applied, LoadShape
 from lookup.cost import Expected, expected
-from lookup.shape import (
+from lookup.shape import shape_of
+from lookup.strategies import NOT_NEEDED, Access
+from lookup.table_shape import (
     NULLABLE_UNIQUE,
     OTHER,
     PRIMARY,
     ROW_EVENT_MAX_BYTES,
     EventShape,
     TableShape,
-    shape_of,
 )
-from lookup.strategies import NOT_NEEDED, Access
 
 EVENT_HEAD_BYTES = 40
 KEY_BYTES = 8

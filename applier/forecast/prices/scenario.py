@@ -17,7 +17,7 @@ from applier.forecast.prices.conditions import size
 from applier.replica.scheduling import LOGICAL_CLOCK, MOST_WORKERS
 from applier.spelling import did_you_mean
 from applier.timing.work_clock import Machine, WorkClock
-from lookup.shape import NO_KEY, OTHER, PRIMARY, UNIQUE, TableShape
+from lookup.table_shape import NO_KEY, OTHER, PRIMARY, UNIQUE, TableShape
 from lookup.versions import ServerRules, parse_row_search
 
 WHAT_IFS = {

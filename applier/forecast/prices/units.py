@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from applier.forecast.inventory.facts import PAGE_BYTES, ROW_HEAD_BYTES
 from lookup.cost import Expected
-from lookup.shape import OTHER
 from lookup.strategies import STRATEGIES, Access
+from lookup.table_shape import OTHER
 
 UNITS: dict[str, str] = {
     "transaction": "one transaction: begin, commit, the replica's position",

@@ -25,7 +25,8 @@ from applier.error_codes import Code
 from applier.errors import InputError
 from applier.forecast.inventory.facts import GIVEN, TableFacts
 from applier.forecast.workload.transaction_load import Applied, LoadShape, TransactionLoad
-from lookup.shape import (
+from lookup.table import Column, Key, KeyPart, TableDefinition
+from lookup.table_shape import (
     NO_KEY,
     NULLABLE_UNIQUE,
     OTHER,
@@ -35,7 +36,6 @@ from lookup.shape import (
     TableShape,
     cut,
 )
-from lookup.table import Column, Key, KeyPart, TableDefinition
 
 T = TypeVar("T")
 START = 1_700_000_000.0

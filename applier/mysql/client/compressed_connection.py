@@ -29,25 +29,27 @@ _CHUNK = 1 << 16
 class CompressingConnection(DriverConnection):
     """The driver's connection with the compressed protocol."""
 
-    _sock: Any
     server_capabilities: int
 
     def __init__(self, compression: Compression, **options: Any) -> None:
         self._compression = compression
+        self._algorithm = UNCOMPRESSED
         self._behind_greeting = b""
         super().__init__(**options)
 
-    def _request_authentication(self) -> None:
-        algorithm = self._compression.chosen(self.server_capabilities)
+    def on_greeting(self) -> None:
+        """Asks for an algorithm that both know."""
+        algorithm = self._algorithm = self._compression.chosen(self.server_capabilities)
         self.client_flag |= CAPABILITIES.get(algorithm, 0)
         if algorithm == "zstd":
             self._behind_greeting = bytes([self._compression.zstd_level])
-        super()._request_authentication()  # type: ignore[misc]
-        if algorithm != UNCOMPRESSED:
+
+    def on_admission(self) -> None:
+        """From here on everything is compressed."""
+        if (algorithm := self._algorithm) != UNCOMPRESSED:
             packers = {"zlib": zlib.compress, "zstd": _zstd_packer(self._compression.zstd_level)}
             unpackers = {"zlib": _unzlib, "zstd": _unzstd}
-            self._sock = CompressedSocket(self._sock, packers[algorithm], unpackers[algorithm])
-            self._rfile = io.BufferedReader(self._sock)
+            self.socket = CompressedSocket(self.socket, packers[algorithm], unpackers[algorithm])
 
     def write_packet(self, payload: bytes) -> None:
         """The level of zstd ends the answer to the server's greeting."""

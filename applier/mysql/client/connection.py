@@ -169,10 +169,11 @@ class Server:
     """A connection. `version` is the server's own text, `rules_version` the row of
     `lookup.versions` that holds for it."""
 
-    def __init__(self, connection: Any, endpoint: Endpoint) -> None:
-        self._connection = connection
+    def __init__(self, driver: DriverConnection, endpoint: Endpoint) -> None:
+        self.driver = driver
+        """For those who speak another part of the protocol."""
         self.endpoint = endpoint
-        self.version = str(connection.get_server_info())
+        self.version = str(driver.get_server_info())  # type: ignore[no-untyped-call]
         self.rules_version = found_rules(self.version, f"the server at {endpoint}").name
         self.counts: list[int] = []
         """Rows that each statement of the last text matched, as far as they were carried out."""
@@ -180,19 +181,14 @@ class Server:
         self.packet_bytes = int(self.value("SELECT @@max_allowed_packet") or 0)
 
     @property
-    def driver(self) -> Any:
-        """The driver's connection, for those who speak another part of the protocol."""
-        return self._connection
-
-    @property
     def socket(self) -> Any:
         """What the answer to the text under way comes over."""
-        return self._connection._sock
+        return self.driver.socket
 
     @property
     def number(self) -> int:
         """The server's number of this session: CONNECTION_ID()."""
-        return int(self._connection.thread_id())
+        return int(self.driver.thread_id())  # type: ignore[no-untyped-call]
 
     @property
     def answered(self) -> int:
@@ -209,8 +205,7 @@ class Server:
         NULL."""
         self.send(sql)
         self.receive()
-        result = self._connection._result
-        return list(result.rows or ()) if result is not None else []
+        return list(self.driver.rows)
 
     def texts(self, sql: str | bytes) -> list[tuple[str | None, ...]]:
         """The same as text."""
@@ -227,7 +222,7 @@ class Server:
     def stream(self, sql: str) -> Iterator[Row]:
         """The rows of a big result, one after the other. Nothing else can be asked before the last
         one came."""
-        with said_well(self.endpoint), self._connection.cursor(SSCursor) as cursor:
+        with said_well(self.endpoint), self.driver.cursor(SSCursor) as cursor:
             cursor.execute(sql)
             yield from cursor
 
@@ -241,7 +236,7 @@ class Server:
         """Hands over a text. The answers are `receive`'s."""
         assert not self.under_way, "one text at a time"
         with said_well(self.endpoint):
-            self._connection._execute_command(COMMAND.COM_QUERY, sql)
+            self.driver.command(COMMAND.COM_QUERY, sql)
         self.under_way = True
 
     def receive(self, statements: int = 1) -> list[int]:
@@ -254,33 +249,31 @@ class Server:
         assert self.under_way, "a text was sent"
         self.under_way = False
         self.counts = counts = []
-        connection: Any = self._connection
         with said_well(self.endpoint):
             while True:
-                counts.append(connection._read_query_result())
-                if len(counts) >= statements and not connection._result.has_next:
+                counts.append(self.driver.next_result())
+                if len(counts) >= statements and not self.driver.has_more_answers:
                     return counts
 
     @contextmanager
     def sending_files(self) -> Iterator[None]:
         """The server may ask for a local file only inside this block: LOAD DATA LOCAL."""
-        connection: Any = self._connection
-        connection._local_infile = True
+        self.driver.allow_files(True)
         try:
             yield
         finally:
-            connection._local_infile = False
+            self.driver.allow_files(False)
 
     def close(self) -> None:
         """Ends the connection; what was not committed is rolled back by the server."""
         with suppress(pymysql.err.Error):  # it was closed already
-            self._connection.close()
+            self.driver.close()
 
 
 def connect(endpoint: Endpoint) -> Server:
     """Raises InputError when the server cannot be reached or does not let us in."""
     with said_well(endpoint):
-        connection: Any = _driver(endpoint)(
+        driver: DriverConnection = _driver(endpoint)(
             host=endpoint.host,
             port=endpoint.port,
             user=endpoint.user,
@@ -296,13 +289,13 @@ def connect(endpoint: Endpoint) -> Server:
             local_infile=True,
             **(NO_TLS if endpoint.socket is not None else endpoint.tls).driver_options(),
         )
-        connection._local_infile = False
+        driver.allow_files(False)
         if endpoint.socket is None:
-            _keep_alive(connection._sock)
-        return Server(connection, endpoint)
+            _keep_alive(driver.socket)
+        return Server(driver, endpoint)
 
 
-def _driver(endpoint: Endpoint) -> Callable[..., Any]:
+def _driver(endpoint: Endpoint) -> Callable[..., DriverConnection]:
     """What makes the driver's connection."""
     if endpoint.compression.is_off:
         return DriverConnection
@@ -311,11 +304,11 @@ def _driver(endpoint: Endpoint) -> Callable[..., Any]:
     return partial(CompressingConnection, endpoint.compression)
 
 
-def _keep_alive(connection: Any) -> None:
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+def _keep_alive(stream: Any) -> None:
+    stream.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for name, value in KEEP_ALIVE.items():
         if hasattr(socket, name):
-            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+            stream.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 def first_ready(servers: Sequence[Server]) -> int:

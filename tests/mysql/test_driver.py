@@ -1,0 +1,55 @@
+"""PyMySQL's private names, of which `applier.mysql.client.driver` alone makes use."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from applier.mysql.client.driver import DriverConnection, pymysql
+
+ROOT = Path(__file__).parents[2]
+SOURCE = inspect.getsource(inspect.getmodule(DriverConnection))
+METHODS = {
+    "_create_ssl_ctx": "(self, sslp)",
+    "_execute_command": "(self, command, sql)",
+    "_read_packet": "(self, packet_type=<class 'pymysql.protocol.MysqlPacket'>)",
+    "_request_authentication": "(self)",
+}
+ATTRIBUTES = ("_local_infile", "_result", "_rfile", "_sock")
+
+
+@pytest.mark.parametrize(("name", "signature"), METHODS.items())
+def test_the_driver_has_the_method(name: str, signature: str) -> None:
+    method = getattr(pymysql.connections.Connection, name)
+    assert str(inspect.signature(method)) == signature
+
+
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_the_driver_keeps_the_attribute(name: str) -> None:
+    driver = inspect.getsource(pymysql.connections.Connection)
+    assert re.search(rf"self\.{name} = ", driver)
+    assert len(re.findall(rf"self\.{name}\b", driver)) > 1, "it is also read"
+
+
+def test_an_answer_says_whether_another_one_follows() -> None:
+    answer = inspect.getsource(pymysql.connections.MySQLResult)
+    assert all(f"self.{name} = " in answer for name in ("has_next", "rows"))
+
+
+def test_all_private_names_that_are_used_are_tested() -> None:
+    used = set(re.findall(r"(?:self|super\(\))\.(_[a-z]\w*)", SOURCE))
+    assert used <= {*METHODS, *ATTRIBUTES}
+    assert {*METHODS, *ATTRIBUTES} <= set(re.findall(r"\b_[a-z]\w*", SOURCE))
+
+
+def test_no_other_module_uses_them() -> None:
+    names = "|".join(name for name in (*METHODS, *ATTRIBUTES) if name != "_result")
+    private = re.compile(rf"\b(?:connection|driver|server|sock)\._|\.(?:{names})\b")
+    for room in ("mysql", "receive", "forecast"):
+        for path in (ROOT / "applier" / room).rglob("*.py"):
+            if path.name != "driver.py":
+                found = private.search(path.read_text(encoding="utf-8"))
+                assert found is None, f"{path}: {found}"
