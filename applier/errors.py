@@ -6,17 +6,14 @@ one line.
       +-- UsageError         an option is wrong (exit code 2)
       +-- ReplicationError   the applier stopped as a server's would, with its number (exit code 1)
 
-What a code means is in `applier.error_codes` and `applier.server_errors`, and on a page each in
-docs/errors.
+What a code means is in `applier.error_catalogue`, and on a page each in docs/errors.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from applier.catalogue_row import Situation
-from applier.error_codes import Code
-from applier.server_errors import situation
+from applier.error_catalogue import situation
 
 
 def one_line(text: str) -> str:
@@ -31,7 +28,8 @@ def one_line(text: str) -> str:
 
 
 class BinlagError(Exception):
-    """Base of all errors that are meant for the user. `position` is a byte offset in `file`, `hint`
+    """Base of all errors that are meant for the user. `code` is stable, and the name of its page:
+    "BL104", or "MY-1032" for the server's error 1032. `position` is a byte offset in `file`, `hint`
     the next step if one was given."""
 
     exit_code = 2
@@ -40,7 +38,7 @@ class BinlagError(Exception):
         self,
         message: str,
         *,
-        situation: Situation,
+        code: str,
         file: str | None = None,
         position: int | None = None,
         table: str | None = None,
@@ -48,21 +46,16 @@ class BinlagError(Exception):
     ) -> None:
         super().__init__(message)
         self.message = message
-        self.situation = situation
+        self.code = str(code)
         self.file = file
         self.position = position
         self.table = table
         self.hint = hint
 
     @property
-    def code(self) -> str:
-        """Stable: "BL104", or "MY-1032" for the server's error 1032. The name of its page, too."""
-        return self.situation.code
-
-    @property
     def next_step(self) -> str:
         """The hint, or what the catalogue says for the code."""
-        return self.hint or self.situation.next_step
+        return self.hint or situation(self.code).next_step
 
     @property
     def label(self) -> str:
@@ -113,27 +106,11 @@ def _again(kind: type[BinlagError], message: str) -> BinlagError:
     return kind.__new__(kind, message)
 
 
-class _CatalogueError(BinlagError):
-    def __init__(
-        self,
-        message: str,
-        *,
-        code: Code,
-        file: str | None = None,
-        position: int | None = None,
-        table: str | None = None,
-        hint: str | None = None,
-    ) -> None:
-        super().__init__(
-            message, situation=code.value, file=file, position=position, table=table, hint=hint
-        )
-
-
-class InputError(_CatalogueError):
+class InputError(BinlagError):
     """A file or its content cannot be read."""
 
 
-class UsageError(_CatalogueError):
+class UsageError(BinlagError):
     """An option or argument makes no sense."""
 
 
@@ -158,7 +135,7 @@ class ReplicationError(BinlagError):
     ) -> None:
         super().__init__(
             message,
-            situation=situation(number),
+            code=f"MY-{number}",
             file=file,
             position=position,
             table=table,

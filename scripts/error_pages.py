@@ -1,4 +1,4 @@
-"""A page for each error, and their index, from the catalogues: python scripts/error_pages.py writes
+"""A page for each error, and their index, from the catalogue: python scripts/error_pages.py writes
 docs/errors anew.
 
 The pages stand in the repository, so that they can be read there, too;
@@ -14,12 +14,11 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from applier.catalogue_row import GROUPS, Situation  # noqa: E402
-from applier.error_codes import BY_CODE, Code  # noqa: E402
-from applier.server_errors import GENERAL, SERVER_ERRORS  # noqa: E402
+from applier.error_catalogue import GROUPS, Situation, catalogue  # noqa: E402
+from applier.error_codes import Code  # noqa: E402
 
 FOLDER = ROOT / "docs" / "errors"
-EXIT_CODES = {"MY-": 1, Code.INTERNAL.value.code: 70}
+EXIT_CODES = {"MY-": 1, Code.INTERNAL: 70}
 """How a code begins -> exit code, where it is not 2."""
 HEAD = """# Errors
 
@@ -50,7 +49,7 @@ mistake in binlag itself the traceback. Neither passwords nor the values of vari
 
 def pages() -> dict[str, str]:
     """File name -> text."""
-    known = [*BY_CODE.values(), *SERVER_ERRORS.values(), GENERAL]
+    known = list(catalogue().values())
     return {"index.md": "".join(_index(known)), **{f"{row.code}.md": _page(row) for row in known}}
 
 

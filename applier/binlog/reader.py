@@ -111,7 +111,7 @@ class LogReader:
             except InputError as error:
                 if error.file is None:
                     error.locate(file=file.name, position=self.position)
-                if self._on_cut_off is None or error.code != Code.CUT_OFF.value.code:
+                if self._on_cut_off is None or error.code != Code.CUT_OFF:
                     raise
                 self._on_cut_off(error)
             previous = file

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from applier.error_catalogue import GENERAL, catalogue, situation
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, UsageError
 from applier.masking import mask, secrets_of
@@ -142,7 +143,7 @@ def _translated(error: BaseException) -> BinlagError:
             if found is not None:
                 return found
     message = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return InternalError(f"internal error: {message}", situation=Code.INTERNAL.value)
+    return InternalError(f"internal error: {message}", code=Code.INTERNAL)
 
 
 def _foreign() -> dict[type[BaseException], Callable[[Any], BinlagError | None]]:
@@ -279,7 +280,7 @@ def _context(
 ) -> Iterator[str]:
     import traceback
 
-    yield f"meaning: {found.situation.meaning}"
+    yield f"meaning: {situation(found.code).meaning}"
     yield f"page: docs/errors/{page_of(found)}"
     event = last_event(error)
     if event is not None:
@@ -310,11 +311,7 @@ def _context(
 
 def page_of(error: BinlagError) -> str:
     """The name of the error's page."""
-    from applier.error_codes import BY_CODE
-    from applier.server_errors import GENERAL_PAGE, SERVER_ERRORS
-
-    known = BY_CODE.keys() | {row.code for row in SERVER_ERRORS.values()}
-    return f"{error.code if error.code in known else GENERAL_PAGE}.md"
+    return f"{error.code if error.code in catalogue() else GENERAL}.md"
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

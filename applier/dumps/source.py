@@ -191,7 +191,7 @@ class DumpReader:
         )
         return InputError(
             text if text.startswith("line ") else f"line {self._line}: {text}",
-            code=Code(known.situation) if known is not None else Code.SCHEMA_SQL,
+            code=known.code if known is not None else Code.SCHEMA_SQL,
             file=self._place,
             hint=hint,
         )

@@ -147,12 +147,10 @@ def _tried(name: str, work: Callable[[], T]) -> T | Outcome:
 
 
 def _again(outcome: Outcome) -> BinlagError:
-    from applier.error_codes import BY_CODE
-
     error = outcome.error
     assert error is not None
     return BinlagError(
-        f"source {outcome.source}: {error['message']}", situation=BY_CODE[error["code"]],
+        f"source {outcome.source}: {error['message']}", code=error["code"],
         file=error["file"],
         position=error["position"], table=error["table"], hint=error["hint"],
     )  # fmt: skip

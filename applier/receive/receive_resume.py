@@ -121,10 +121,10 @@ def has_head(path: Path) -> bool:
     try:
         return next(iter(_RelayLog(path, is_newest=True)), None) is not None
     except InputError as error:
-        if error.situation in (
-            Code.NOT_A_LOG.value,
-            Code.BAD_FORMAT.value,
-            Code.UNKNOWN_FORMAT.value,
+        if error.code in (
+            Code.NOT_A_LOG,
+            Code.BAD_FORMAT,
+            Code.UNKNOWN_FORMAT,
         ):
             return False
         raise

@@ -219,7 +219,7 @@ class Executor:
         try:
             self._loop.feed(relay.event, relay.format)
         except InputError as error:
-            if relay.format.checksum_length or error.situation is not Code.BAD_ROWS.value:
+            if relay.format.checksum_length or error.code != Code.BAD_ROWS:
                 raise
             raise _corrupt(relay, head, error) from None
         if head.ends_statement:

@@ -17,7 +17,8 @@ import applier.replay_loop
 from applier.cli import failures
 from applier.cli.main import COMMANDS as EVERY_COMMAND
 from applier.cli.main import main
-from applier.error_codes import BY_CODE, Code
+from applier.error_catalogue import situation
+from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, ReplicationError, UsageError
 from applier.masking import mask
 from checkpoints.errors import CheckpointError
@@ -258,7 +259,7 @@ def test_verbose_says_what_led_there(before: bool, said: Said, tmp_path: Path) -
     assert exit_code == 2
     check(errors[:1], "BL111", ("table d.t",))
     text = "\n".join(errors[1:])
-    assert f"meaning: {BY_CODE['BL111'].meaning}" in text
+    assert f"meaning: {situation('BL111').meaning}" in text
     assert "page: docs/errors/BL111.md" in text
     assert re.search(
         r"last event read: Write_rows\w* of \d+ bytes, \S*binlog\.000001, position \d+, "

@@ -177,7 +177,7 @@ def test_a_calibration_of_no_version(said: Said, tmp_path: Path) -> None:
 def test_from_python_as_well(make: Callable[[str], object]) -> None:
     with pytest.raises(UsageError, match=r"4\.0 is older than 5\.6") as refused:
         make("4.0")
-    assert refused.value.situation is Code.UNKNOWN_VERSION.value
+    assert refused.value.code == Code.UNKNOWN_VERSION
     with pytest.raises(UsageError, match="'nonsense' is not a server version"):
         applier.load_schema(INT_TABLE, server="nonsense")
 

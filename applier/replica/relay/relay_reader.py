@@ -71,9 +71,7 @@ _FIELDS: dict[int, Callable[[Event, FormatDescription], object]] = {
     EventType.TABLE_MAP: read_table_map,
 }
 """What reads the fields of an event that `parse` leaves as they are."""
-_GARBLED = frozenset(
-    code.value for code in (Code.BAD_EVENT, Code.BAD_TABLE_MAP, Code.BAD_ROWS, Code.UNKNOWN_FORMAT)
-)
+_GARBLED = (Code.BAD_EVENT, Code.BAD_TABLE_MAP, Code.BAD_ROWS, Code.UNKNOWN_FORMAT)
 
 
 class RelayLogReader:
@@ -229,7 +227,7 @@ class RelayLogReader:
         try:
             _FIELDS.get(event.type, parse)(event, description)
         except InputError as error:
-            if error.situation in _GARBLED:
+            if error.code in _GARBLED:
                 raise self._failure(name, offset, error.message) from None
 
     def _describe(self, data: bytes, name: str, offset: int) -> None:
