@@ -34,6 +34,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -64,53 +65,36 @@ class _NoServer:
         return "mysql"
 
 
-def read_with_peer(path: str) -> int:
-    """Decodes all rows of a log with python-mysql-replication's own classes; returns the number of
-    row images."""
+def peer_events(path: str, *others: type) -> Iterator[Any]:
+    """The rows events of a log as python-mysql-replication's own classes read them, and those of
+    `others`."""
     from pymysql.protocol import MysqlPacket
-    from pymysqlreplication import event, row_event
+    from pymysqlreplication import row_event
     from pymysqlreplication.packet import BinLogPacketWrapper
 
     log = Path(path).read_bytes()
     rows_classes = (row_event.WriteRowsEvent, row_event.UpdateRowsEvent, row_event.DeleteRowsEvent)
-    allowed = {
-        *rows_classes,
-        row_event.TableMapEvent,
-        event.QueryEvent,
-        event.XidEvent,
-        event.GtidEvent,
-    }
+    read = {*rows_classes, row_event.TableMapEvent, *others}
     tables: dict[int, Any] = {}
-    server = _NoServer()
-    at, images = 4, 0
+    server, at = _NoServer(), 4
+    options = (None, None, None, None, False, False, False, False, False)
     while at < len(log):
         length = int.from_bytes(log[at + 9 : at + 13], "little")
         packet = MysqlPacket(b"\0" + log[at : at + length], "utf8mb4")
-        wrapper = BinLogPacketWrapper(
-            packet,
-            tables,
-            server,
-            (9, 7, 0),
-            True,
-            allowed,
-            None,
-            None,
-            None,
-            None,
-            False,
-            False,
-            False,
-            False,
-            False,
-        )
-        if isinstance(wrapper.event, row_event.TableMapEvent):
-            tables[wrapper.event.table_id] = wrapper.event.get_table()
-        elif isinstance(wrapper.event, rows_classes):
-            images += len(wrapper.event.rows) * (
-                2 if isinstance(wrapper.event, row_event.UpdateRowsEvent) else 1
-            )
+        event = BinLogPacketWrapper(packet, tables, server, (9, 7, 0), True, read, *options).event
+        if isinstance(event, row_event.TableMapEvent):
+            tables[event.table_id] = event.get_table()
+        elif isinstance(event, rows_classes):
+            yield event
         at += length
-    return images
+
+
+def read_with_peer(path: str) -> int:
+    """Decodes all rows of a log; returns the number of row images."""
+    from pymysqlreplication import event, row_event
+
+    found = peer_events(path, event.QueryEvent, event.XidEvent, event.GtidEvent)
+    return sum(len(one.rows) * (1 + isinstance(one, row_event.UpdateRowsEvent)) for one in found)
 
 
 def cut(path: Path, size: int, target: Path) -> None:

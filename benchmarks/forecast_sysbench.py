@@ -24,7 +24,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 import shutil
 import signal
 import statistics
@@ -41,7 +40,7 @@ from typing import Any
 
 from decode import machine
 from forecast_strata import STRATA, Stratum
-from replication import ReplicationWords, Server
+from replication import ReplicationWords, Server, forecast
 
 KEYS = {
     "keys": (),
@@ -226,29 +225,11 @@ class Stand:
         self, replica: Server, stratum: Stratum, calibration: str | None
     ) -> dict[str, Any]:
         """What `binlag forecast` says before anything is applied."""
-        given = [
-            sys.executable,
-            "-m",
-            "applier",
-            "forecast",
-            str(self.log),
-            "--json",
-            "--schema",
-            f"mysql://root@127.0.0.1:{replica.port}",
-        ]
-        given += ["--calibration", calibration] if calibration else []
-        given += (
-            ["--read-latency", f"{stratum.read_microseconds + READ_MICROSECONDS}us"]
-            if stratum.read_microseconds
-            else []
+        microseconds = stratum.read_microseconds
+        latency = (
+            ["--read-latency", f"{microseconds + READ_MICROSECONDS}us"] if microseconds else []
         )
-        done = subprocess.run(
-            given,
-            check=True,
-            capture_output=True,
-            env={**os.environ, "BINLAG_PASSWORD": replica.password},
-        )
-        said = json.loads(done.stdout)
+        said = forecast(replica, self.log, *latency, calibration=calibration)
         seconds = said["replica"]["utilisation"] * said["log_seconds"]
         return {
             "seconds": seconds, "page_reads": said["replica"]["page_reads"],

@@ -24,7 +24,6 @@ import json
 import os
 import random
 import statistics
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -33,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from decode import machine
-from replication import ReplicationWords, Server
+from replication import ReplicationWords, Server, forecast
 
 TABLE = "shop.t"
 PRIMARY = ", PRIMARY KEY (id)"
@@ -126,28 +125,9 @@ class Pair:
         self.source.execute("FLUSH BINARY LOGS")
 
     def forecast(self, calibration: str | None) -> float:
-        """Seconds that `binlag forecast` says before anything is applied; the replica tells its
-        settings and the table's size."""
+        """Seconds that `binlag forecast` says before anything is applied."""
         self.replica.execute(f"ANALYZE NO_WRITE_TO_BINLOG TABLE {TABLE}")
-        url = f"mysql://root@127.0.0.1:{self.replica.port}"
-        given = [
-            sys.executable,
-            "-m",
-            "applier",
-            "forecast",
-            str(self.file),
-            "--json",
-            "--schema",
-            url,
-        ]
-        given += ["--calibration", calibration] if calibration else []
-        done = subprocess.run(
-            given,
-            check=True,
-            capture_output=True,
-            env={**os.environ, "BINLAG_PASSWORD": self.replica.password},
-        )
-        said = json.loads(done.stdout)
+        said = forecast(self.replica, self.file, calibration=calibration)
         return float(said["replica"]["utilisation"] * said["log_seconds"])
 
     def prepare(self, case: Case, workers: int) -> None:

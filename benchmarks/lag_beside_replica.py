@@ -20,8 +20,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -31,7 +29,7 @@ from threading import Thread
 from typing import Any
 
 from decode import machine
-from replication import ReplicationWords, Server
+from replication import ReplicationWords, Server, forecast
 
 VERSION = "9.7"
 OPTIONS: dict[str, str | int | bool | None] = {
@@ -96,30 +94,6 @@ class Pair:
             self.replica.query(f"SELECT GTID_SUBSET('{executed}', @@global.gtid_executed)")[0][0]
         )
 
-    def forecast(self, calibration: str | None) -> dict[str, Any]:
-        """What `binlag forecast` says of the log alone; the replica tells its settings and the
-        table's size."""
-        url = f"mysql://root@127.0.0.1:{self.replica.port}"
-        given = [
-            sys.executable,
-            "-m",
-            "applier",
-            "forecast",
-            str(self.log),
-            "--json",
-            "--schema",
-            url,
-        ]
-        given += ["--calibration", calibration] if calibration else []
-        done = subprocess.run(
-            given,
-            check=True,
-            capture_output=True,
-            env={**os.environ, "BINLAG_PASSWORD": self.replica.password},
-        )
-        found: dict[str, Any] = json.loads(done.stdout)
-        return found
-
 
 @contextmanager
 def pair(key: str, rows: int) -> Iterator[Pair]:
@@ -136,7 +110,7 @@ def curves(keys: str, given: argparse.Namespace) -> dict[str, Any]:
     """Both curves for tables with these keys, in seconds since the job began."""
     with pair(KEYS[keys], given.rows) as both:
         start, measured = both.measured(given.seconds, given.every)
-        said = both.forecast(given.calibration)
+        said = forecast(both.replica, both.log, calibration=given.calibration)
     return {
         "keys": keys, "measured": measured,
         "forecast": [[moment - start, lag] for moment, lag in said["curve"]["points"]],

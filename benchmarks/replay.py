@@ -59,55 +59,21 @@ def replay_with_peer(path: str) -> tuple[float, int]:
     """(seconds, rows) of applying a log's rows to dictionaries by the first column."""
     import time
 
-    from decode import _NoServer
-    from pymysql.protocol import MysqlPacket
+    from decode import peer_events
     from pymysqlreplication import row_event
-    from pymysqlreplication.packet import BinLogPacketWrapper
 
     started = time.perf_counter()
-    log = Path(path).read_bytes()
-    classes = {
-        row_event.WriteRowsEvent,
-        row_event.UpdateRowsEvent,
-        row_event.DeleteRowsEvent,
-        row_event.TableMapEvent,
-    }
-    maps: dict[int, Any] = {}
     tables: dict[str, dict[Any, Any]] = {}
-    server = _NoServer()
-    at, count = 4, 0
-    while at < len(log):
-        length = int.from_bytes(log[at + 9 : at + 13], "little")
-        packet = MysqlPacket(b"\0" + log[at : at + length], "utf8mb4")
-        event = BinLogPacketWrapper(
-            packet,
-            maps,
-            server,
-            (9, 7, 0),
-            True,
-            classes,
-            None,
-            None,
-            None,
-            None,
-            False,
-            False,
-            False,
-            False,
-            False,
-        ).event
-        at += length
-        if isinstance(event, row_event.TableMapEvent):
-            maps[event.table_id] = event.get_table()
-        elif event is not None:
-            table = tables.setdefault(event.table, {})
-            for row in event.rows:
-                before = row.get("before_values") or row["values"]
-                after = row.get("after_values") or row["values"]
-                table.pop(next(iter(before.values())), None)
-                if not isinstance(event, row_event.DeleteRowsEvent):
-                    table[next(iter(after.values()))] = after
-            count += len(event.rows)
+    count = 0
+    for event in peer_events(path):
+        table = tables.setdefault(event.table, {})
+        for row in event.rows:
+            before = row.get("before_values") or row["values"]
+            after = row.get("after_values") or row["values"]
+            table.pop(next(iter(before.values())), None)
+            if not isinstance(event, row_event.DeleteRowsEvent):
+                table[next(iter(after.values()))] = after
+        count += len(event.rows)
     return time.perf_counter() - started, count
 
 

@@ -3,10 +3,14 @@ share."""
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "docker"))
 from servers.server import Server
@@ -74,3 +78,17 @@ class ReplicationWords:
         with replica.connect(autocommit=True) as connection, connection.cursor() as cursor:
             while not (cursor.execute(found) and cursor.fetchone()[0]):
                 time.sleep(LOOK_SECONDS)
+
+
+def forecast(
+    replica: Server, *arguments: str | Path, option: str = "--schema", calibration: str | None
+) -> dict[str, Any]:
+    """What `binlag forecast` says, with logs and options as `arguments`; `option` names the
+    replica, which tells its settings and the sizes of its tables."""
+    address = f"mysql://root@127.0.0.1:{replica.port}"
+    given = [sys.executable, "-m", "applier", "forecast", *map(str, arguments), "--json"]
+    given += [option, address, *(["--calibration", calibration] if calibration else [])]
+    environment = {**os.environ, "BINLAG_PASSWORD": replica.password}
+    done = subprocess.run(given, check=True, capture_output=True, env=environment)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
