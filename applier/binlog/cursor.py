@@ -50,10 +50,6 @@ class Cursor:
         """An unsigned number of `size` bytes."""
         return int.from_bytes(self.take(size), "little")
 
-    def signed(self, size: int) -> int:
-        """A signed number of `size` bytes."""
-        return int.from_bytes(self.take(size), "little", signed=True)
-
     def u8(self) -> int:
         """An unsigned number of one byte."""
         return self.unsigned(1)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from applier.forecast.prices.distribution import Distribution, bucket
+from applier.forecast.prices.pricing import three_digits
+from tests.forecast.distribution import Distribution
 
 SIZES = st.lists(st.one_of(st.integers(0, 2000), st.integers(0, 10**12)), max_size=60)
 
@@ -18,9 +19,13 @@ def counted(sizes: list[int]) -> Distribution:
 
 
 @given(st.integers(0, 10**15))
-def test_a_bucket_is_half_a_percent_off_at_most(size: int) -> None:
-    assert bucket(size) == size if size < 1000 else abs(bucket(size) - size) <= size * 0.005
-    assert bucket(bucket(size)) == bucket(size)
+def test_three_digits_are_half_a_percent_off_at_most(size: int) -> None:
+    assert (
+        three_digits(size) == size
+        if size < 1000
+        else abs(three_digits(size) - size) <= size * 0.005
+    )
+    assert three_digits(three_digits(size)) == three_digits(size)
 
 
 @given(SIZES)

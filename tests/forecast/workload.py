@@ -15,9 +15,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from applier.forecast.prices.distribution import Distribution
 from applier.forecast.workload.loads import LoadReader, Schema
 from applier.forecast.workload.transaction_load import Applied, Columns, LoadShape, TransactionLoad
+from tests.forecast.distribution import Distribution
 
 WORST = 10
 """Transactions that a workload names, by rows and by bytes."""

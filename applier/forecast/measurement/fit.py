@@ -16,7 +16,6 @@ import platform
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -182,15 +181,3 @@ def describe_machine() -> str:
         (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), ""
     )
     return f"{found or name}, {os.cpu_count()} cores, {platform.system()}"
-
-
-def report_lines(measured: Sequence[Measured], calibration: Calibration) -> list[dict[str, Any]]:
-    """Each cell with what the prices say of it; the worst first."""
-    lines = []
-    for one in measured:
-        said = calibration.prices.cost(one.amounts)[0]
-        error = said / one.seconds - 1 if one.seconds else 0.0
-        lines.append(
-            {"cell": one.cell.name, "seconds": one.seconds, "forecast": said, "error": error}
-        )
-    return sorted(lines, key=lambda line: -abs(line["error"]))

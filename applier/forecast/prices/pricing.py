@@ -20,7 +20,6 @@ from typing import NamedTuple
 from applier.forecast.inventory.facts import LEAF_BYTES, TableFacts, entry_bytes, stored_per_page
 from applier.forecast.inventory.leaf_growth import FILLED, FULL
 from applier.forecast.inventory.pool import ENTRY_BYTES, NOTHING, PAGE, IndexLeaves, Touches
-from applier.forecast.prices.distribution import bucket
 from applier.forecast.prices.scenario import Scenario
 from applier.forecast.prices.units import (
     PLACE,
@@ -155,7 +154,13 @@ class TableState:
 
     def rounded(self, rows: int) -> float:
         """So many rows of this table, rounded as `rounded_rows` says."""
-        return bucket(rows) if self.known else float(f"{rows:.2g}")
+        return three_digits(rows) if self.known else float(f"{rows:.2g}")
+
+
+def three_digits(value: int) -> int:
+    """Rounded to three significant digits, half a percent off at most."""
+    unit = int(10 ** max(len(str(value)) - 3, 0))
+    return (value + unit // 2) // unit * unit
 
 
 class Pricer:

@@ -14,7 +14,6 @@ sets of Unicode, and the bytes of the character as a number for others.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -49,11 +48,6 @@ class Weights:
             if grown < count:
                 return _levels(weights, self.unit, grown * step)
         return None if self.base is None else self.base.of(code)
-
-    def codes(self) -> Iterator[int]:
-        """All codes that the table itself has."""
-        for first, (count, _, _) in zip(self._first, self._ranges, strict=True):
-            yield from range(first, first + count)
 
 
 def _levels(weights: str, unit: int, grown: int) -> Levels:

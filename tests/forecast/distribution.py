@@ -1,4 +1,4 @@
-"""Counts of sizes in bounded memory: exact up to 999, three significant digits above.
+"""Counts of sizes: exact up to 999, three significant digits above.
 
 So a quantile is off by half a percent at most, and two distributions add up to the same one
 whatever the order.
@@ -9,15 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-EXACT_BELOW = 1000
-
-
-def bucket(value: int) -> int:
-    """The value itself, or rounded to three significant digits."""
-    if value < EXACT_BELOW:
-        return value
-    unit = int(10 ** (len(str(value)) - 3))
-    return (value + unit // 2) // unit * unit
+from applier.forecast.prices.pricing import three_digits
 
 
 class Distribution:
@@ -34,7 +26,7 @@ class Distribution:
 
     def add(self, value: int, times: int = 1) -> None:
         """A size that occurred so often."""
-        place = value if value < EXACT_BELOW else bucket(value)
+        place = three_digits(value)
         self.buckets[place] = self.buckets.get(place, 0) + times
         if value > self.most:
             self.most = value
