@@ -63,7 +63,7 @@ class BinlagError(Exception):
         return f"error {self.code}"
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON; `number` is the server's, None for an error that is none of a server's."""
+        """For JSON; `number` is the server's, None where no server has one."""
         return {
             "number": None,
             "code": self.code,

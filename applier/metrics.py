@@ -60,8 +60,8 @@ def check_name(path: str | os.PathLike[str]) -> Path:
 
 
 def write(gauges: Iterable[Gauge], path: str | os.PathLike[str]) -> None:
-    """Writes a file in one step. Raises UsageError where that is not possible or the name is none
-    that the collector reads."""
+    """Writes a file in one step. Raises UsageError where that is not possible or where the
+    collector would not read a file of that name."""
     target = check_name(path)
     try:
         write_whole(target, exposition(gauges))

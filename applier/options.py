@@ -65,7 +65,7 @@ class ReplayOptions:
 
     def rules(self, server_version: str) -> ServerRules:
         """Whose rules hold for a log of this server version: --server's, or its own. Raises
-        UsageError, InputError for what is none."""
+        UsageError, InputError for an unknown version."""
         return (
             found_rules(server_version, "the log")
             if self.server is None

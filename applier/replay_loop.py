@@ -470,4 +470,4 @@ class ReplayLoop:
 
 
 def _nothing(event: Event) -> None:
-    """No one wants to know."""
+    """The default of `before_commit`."""

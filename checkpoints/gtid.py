@@ -21,7 +21,7 @@ MAX_NUMBER = (1 << 63) - 2
 _UUID = re.compile(r"[0-9a-fA-F]{8}-?(?:[0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}")
 _TAG = re.compile(r"[a-z_][a-z0-9_]{0,31}")
 _SPAN = re.compile(r"([0-9]{1,19})(?:\s*-\s*([0-9]{1,19}))?")
-"""A number of more digits is none; 2^63 has nineteen."""
+"""Numbers have nineteen digits at most, as 2^63 has."""
 _MARIADB_GTID = re.compile(r"\s*([0-9]{1,10})-([0-9]{1,10})-([0-9]{1,20})\s*")
 
 Span = tuple[int, int]

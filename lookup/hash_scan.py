@@ -122,8 +122,8 @@ class HashScan:
         self._values: Sequence[int] = ()
         """The checksums of the contents, in their order."""
         self._doubtful: Mapping[int, Iterable[Image]] | None = None
-        """Those that several contents have, with all of these. As a rule there is none, and then no
-        row can be taken for another."""
+        """Those that several contents have, with these contents. As a rule it is empty, and no row
+        can be taken for another."""
         self._alike: dict[int, list[Image]] | None = None
         """Checksum -> the contents that have it; made when one is doubtful."""
         self._row_of: list[int] = []

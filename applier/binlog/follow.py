@@ -56,7 +56,7 @@ class IndexedLogs(Sequence[str]):
 
     def paths(self) -> list[str]:
         """Reads the index. While it is being replaced it may be missing: what it said before holds.
-        Raises InputError for what is none."""
+        Raises InputError for what is not an index."""
         try:
             content = self.index_file.read_bytes()
         except FileNotFoundError:

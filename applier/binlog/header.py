@@ -295,7 +295,7 @@ def an_event(name: str) -> str:
 
 
 def version_number(server_version: str) -> int:
-    """A server version as one number (5.7.29 -> 50729); 0 when the text is none
+    """A server version as one number (5.7.29 -> 50729); 0 for any other text
     (`do_server_version_split`)."""
     parts = server_version.split("-", 1)[0].split(".")
     numbers = []

@@ -74,7 +74,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """As click does; a name that is none of ours gets the one that may be meant."""
+        """As click does; an unknown name is answered with the one that may be meant."""
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
             hint = f"{did_you_mean(args[0], COMMANDS) or ''} see binlag --help".strip()
             raise UsageError(f"No such command {args[0]!r}", code=Code.COMMAND_LINE, hint=hint)

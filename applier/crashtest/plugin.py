@@ -185,7 +185,7 @@ def crash_test(request: pytest.FixtureRequest) -> Iterator[Callable[..., Explora
 
 
 def _allowed(names: Collection[str]) -> frozenset[Verdict]:
-    """The verdicts of these names. Raises pytest.UsageError for a name that is none."""
+    """The verdicts of these names. Raises pytest.UsageError for any other name."""
     from applier.crashtest.checkers import Verdict
 
     if isinstance(names, str) or not set(names) <= set(Verdict):

@@ -366,7 +366,7 @@ FORMATS: tuple[tuple[str, Callable[[Path], bool], Callable[[Path], Iterator[Dump
 
 
 def parts_of(folder: Path) -> Iterator[DumpFile]:
-    """The files of a dump that is a folder. Raises InputError for a folder that is none."""
+    """The files of a dump that is a folder. Raises InputError for any other folder."""
     try:
         for _, is_such, parts in FORMATS:
             if is_such(folder):

@@ -60,8 +60,8 @@ then they go one after the other."""
 
 @dataclass
 class ReplayWatch:
-    """Who looks on. `on_rows` gets the rows counted so far, about once a second, `on_start` the
-    outcome before it grows."""
+    """What is called while a replay runs. `on_rows` gets the rows counted so far, about once a
+    second, `on_start` the outcome before it grows."""
 
     on_transaction: Callable[[SourceTransaction], None] = lambda source: None
     on_rows: Callable[[int], None] = lambda rows: None

@@ -45,9 +45,9 @@ FLIGHT_BYTES = 256 << 10
 """A batch ends after so many. Less than on one connection: the longer it is, the more there is that
 one behind it may have to wait for."""
 ASK_BYTES = 256 << 10
-"""Of rows that are read to see whether the log's clock says "wait" in vain. One of write sets (8.0
-and later) is seldom refuted: then no more is read than this and `ASK_PART` of the log. As long as
-one of four bytes was read with profit, questions go on."""
+"""Of rows that are read to see whether the log's clock says "wait" without need. One of write sets
+(8.0 and later) is seldom refuted: then no more is read than this and `ASK_PART` of the log. As long
+as one of four bytes was read with profit, questions go on."""
 ASK_PART = 1 / 32
 MOST_KEPT_BYTES = 8 << 20
 """Statements of one long transaction that are sent together, in bytes of SQL."""

@@ -1,4 +1,4 @@
-"""What a replay that follows relay logs is doing, for who looks on from another thread.
+"""What a replay that follows relay logs is doing, for readers in another thread.
 
 Each figure is set in one step and read on its own: no lock is needed, and one may be a transaction
 older than another.

@@ -301,7 +301,7 @@ class LiveReceiver:
         return dump
 
     def _say(self, text: str, level: int = logging.INFO, **said: object) -> None:
-        """To who looks on, and into the log."""
+        """Reports progress, and logs it."""
         progress = self.progress
         _LOG.log(
             level,
@@ -477,7 +477,7 @@ class LiveReceiver:
             self.folder.writer.append_position(progress.position)
 
     def _tell(self, *, waiting: bool) -> None:
-        """Keeps master.info, and tells who looks on."""
+        """Keeps master.info, and reports progress."""
         self._told = time.monotonic()
         self.received.position, self.received.waiting = self.progress.position, waiting
         self.folder.keep(self.progress.position)

@@ -12,8 +12,8 @@ from checkpoints.position import Position
 
 @dataclass(frozen=True, slots=True)
 class ReceiveOptions:
-    """How to receive. Times in seconds; `retries` connections are tried in vain before the receiver
-    gives up.
+    """How to receive. Times in seconds; The receiver gives up after `retries` connections that
+    failed.
 
     `auto_position`: by GTIDs (SOURCE_AUTO_POSITION). `heartbeat_seconds`: SOURCE_HEARTBEAT_PERIOD;
     the connection counts as lost after two. `pause_seconds_max`: the longest pause between two

@@ -427,7 +427,7 @@ class ChecksumView:
             self._note(value, content)
 
     def remove(self, ref: Ref, row: Row) -> None:
-        """What has gone is only remembered in vain."""
+        """Entries of deleted rows do no harm: contents are compared anyway."""
 
     def learn(self, contents: list[Image]) -> list[int]:
         if len(self._first) > self._limit:

@@ -22,8 +22,8 @@ types cannot hold:
                           dates, the zero TIMESTAMP, text that is not UTF-8)
     binlog_diff           only with JSON columns: list of those that hold a diff, not a document
 
-Dates that are none are rare, so natural types with a list beside them serve more readers than raw
-integers for all.
+Dates that the calendar lacks are rare, so natural types with a list beside them serve more readers
+than raw integers for all.
 """
 
 from __future__ import annotations

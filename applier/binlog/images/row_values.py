@@ -35,7 +35,7 @@ Values = dict[str, Value]
 BINARY_COLLATION = 63
 WORDS = {"write": "insert", "update": "update", "delete": "delete"}
 UNREADABLE = (InputError, ValueError, OverflowError, IndexError, RecursionError, zlib.error)
-"""What reading a value raises where its bytes are none of its type."""
+"""What reading a value raises where its type has no such bytes."""
 
 PLAIN_TYPES: dict[int, str] = {
     wire.TINY: "tinyint", wire.SHORT: "smallint", wire.INT24: "mediumint", wire.LONG: "int",

@@ -203,7 +203,7 @@ def pack_timestamp(microseconds: int, digits: int) -> bytes:
 
 def timestamp_from_sql(column: Column, zone: tzinfo = UTC) -> Callable[[object], bytes]:
     """TIMESTAMP from SQL values in a session's time zone. The function raises ValueRefused 1292; a
-    day that is none becomes zero."""
+    day that the calendar lacks becomes zero."""
 
     def convert(value: object) -> bytes:
         zero = pack_timestamp(0, column.scale)

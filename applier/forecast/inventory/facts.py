@@ -195,7 +195,7 @@ def with_rows(facts: dict[str, TableFacts], given: Iterable[str]) -> dict[str, T
     """`given` are texts such as "shop.orders=1000000", "*=50000" for tables that nobody counted,
     "shop.orders.k_status=200" for a key.
 
-    Raises UsageError for one that is none of these.
+    Raises UsageError for any other text.
     """
     changed = dict(facts)
     for text in given:

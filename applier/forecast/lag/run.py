@@ -40,7 +40,7 @@ AT_ONCE = 4096
 
 
 class Keeper(Protocol):
-    """Somebody who keeps transactions."""
+    """Keeps transactions."""
 
     def take_all(self, loads: LoadRun, seconds: Sequence[float]) -> None:
         """The next transactions of the log, and the seconds that each takes the replica as it

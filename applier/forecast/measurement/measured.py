@@ -301,7 +301,7 @@ def write_parquet(measured: Iterable[Measured], path: str | os.PathLike[str]) ->
 
 
 def read_parquet(path: str | os.PathLike[str]) -> list[Measured]:
-    """Raises InputError for a file that is none of ours."""
+    """What `write_parquet` wrote. Raises InputError for any other file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -227,8 +227,8 @@ def _compares(definition: TableDefinition, wants: Callable[[str, str], bool]) ->
 def _server_tables(
     server: Reader, databases: Collection[str]
 ) -> dict[tuple[str, str], frozenset[str]]:
-    """(database, table) -> the names of its columns in lower case, for the tables that are none of
-    the server's own."""
+    """(database, table) -> the names of its columns in lower case, without the server's
+    own tables."""
     if not databases:
         return {}
     listed = ", ".join(_string(name) for name in sorted(databases))

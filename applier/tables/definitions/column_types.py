@@ -88,7 +88,7 @@ PRESETS: dict[str, dict[str, object]] = {
 
 
 def read_type(parser: Parser, rules: SchemaRules, draft: ColumnDraft) -> None:
-    """Reads a type with its size into the draft. Raises InputError for what is none."""
+    """Reads a type with its size into the draft. Raises InputError for anything else."""
     names = _known_names(rules)
     if rules.mariadb and parser.op(1) == "." and parser.word().lower() in SCHEMAS:
         names = NAMES | SCHEMAS[parser.name().lower()]

@@ -164,8 +164,9 @@ def _fitting(part: KeyPart, columns: Sequence[Column], rules: KeyRules, kind: st
     (`mysql_prepare_create_table`, sql/sql_table.cc).
 
     MySQL counts in characters of the greatest width, outside of strict mode and for keys that are
-    not unique; else it refuses the statement. MariaDB counts in bytes and cuts at any time. One as
-    long as its column is none, nor one that is longer since an ALTER (`mysql_prepare_alter_table`).
+    not unique; else it refuses the statement. MariaDB counts in bytes and cuts at any time. A
+    prefix as long as its column is the whole column, and so is one that an ALTER left longer than
+    that (`mysql_prepare_alter_table`).
     (Seen on 5.7.29, 9.7.4, MariaDB 10.11.18.)
     """
     if part.column is None:

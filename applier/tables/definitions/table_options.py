@@ -71,7 +71,7 @@ def option_ahead(parser: Parser, rules: SchemaRules) -> str:
 
 
 def read_option(parser: Parser, rules: SchemaRules, parts: TableParts) -> None:
-    """One option with its value, into `parts.options`. Raises InputError for what is none."""
+    """One option with its value, into `parts.options`. Raises InputError for anything else."""
     name = option_ahead(parser, rules)
     if not name:
         raise parser.refuse("unknown table option")

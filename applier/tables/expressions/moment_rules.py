@@ -73,7 +73,7 @@ def longest_time(*, mariadb: bool) -> int:
 
 
 def number_of_column(number: int, rules: DateRules) -> DateTimeValue | None:
-    """The moment that a number is; None for one that is none."""
+    """The moment that a number stands for; None where it stands for no moment."""
     if rules.mariadb and _SHORT_DATES < number < _LONG_DATES:
         return None
     parts = number_moment(number, rules)

@@ -55,7 +55,7 @@ def _parts(target: StoreColumn) -> Callable[[Value, Session], Parts]:
 
 def _read(target: StoreColumn, moment: DateTimeValue | None, given: str, session: Session) -> Parts:
     """The moment in the session's time zone with the digits of the column. Raises ValueRefused for
-    one that is none."""
+    what is not a moment."""
     column, dialect = target.column, target.dialect
     cuts = cuts_fractions(dialect.sql_mode, mariadb=dialect.mariadb)
     cuts = cuts or (column.type == "date" and dialect.mariadb)
