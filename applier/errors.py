@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import Any
 
 from applier.error_catalogue import situation
+from applier.error_codes import Code
 
 
 def one_line(text: str) -> str:
@@ -112,6 +113,19 @@ class InputError(BinlagError):
 
 class UsageError(BinlagError):
     """An option or argument makes no sense."""
+
+
+def cannot_read(
+    error: OSError, file: object = None, what: str = "file", hint: str | None = None
+) -> InputError:
+    """For a file, the error's own unless one is named, that the operating system does not let us
+    read."""
+    return InputError(
+        f"cannot read the {what}: {error.strerror or error}",
+        code=Code.CANNOT_READ,
+        file=str(error.filename if file is None else file),
+        hint=hint,
+    )
 
 
 NOT_SUPPORTED = 1235

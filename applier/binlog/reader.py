@@ -34,7 +34,7 @@ from applier.binlog.header import (
 from applier.binlog.payload import compressed_start, decompress_event, payload_events
 from applier.binlog.spool import Spool, is_spooled
 from applier.error_codes import Code
-from applier.errors import InputError
+from applier.errors import InputError, cannot_read
 from applier.sources import log_name, source_name
 from checkpoints.gtid import GtidError, GtidSet
 
@@ -448,6 +448,4 @@ def open_log(path: Path, size: int = 0) -> bytes:
             check_magic(file.read(len(MAGIC)), path)
             return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)  # type: ignore[return-value]
     except OSError as error:
-        raise InputError(
-            f"cannot read the file: {error.strerror}", code=Code.CANNOT_READ, file=str(path)
-        ) from None
+        raise cannot_read(error, path) from None

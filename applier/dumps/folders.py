@@ -19,7 +19,7 @@ from applier.dumps.delimited import Delimiters, insert_statements
 from applier.dumps.split import RawStatement, split_statements
 from applier.dumps.statement import about
 from applier.error_codes import Code
-from applier.errors import InputError
+from applier.errors import InputError, cannot_read
 from applier.sources import open_source
 from applier.tables.sql.sql_text import Parser
 
@@ -57,7 +57,7 @@ class DumpFile:
                     ):
                         yield RawStatement(sql, 1)
         except OSError as error:
-            raise cannot_read(self.name, error) from None
+            raise cannot_read(error, self.name, "schema") from None
 
     def _sql(self, statements: Iterator[RawStatement]) -> Iterator[RawStatement]:
         for raw in statements:
@@ -86,13 +86,6 @@ class RowsFileLayout:
     columns: tuple[str, ...]
     decoded: dict[str, str]
     delimiters: Delimiters
-
-
-def cannot_read(name: str, error: OSError) -> InputError:
-    """The error for a file that the system refuses."""
-    return InputError(
-        f"cannot read the schema: {error.strerror or error}", code=Code.CANNOT_READ, file=name
-    )
 
 
 def loaded_file(sql: bytes) -> tuple[str, RowsFileLayout, tuple[str, ...]] | None:
@@ -292,7 +285,7 @@ def _json(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise cannot_read(str(path), error) from None
+        raise cannot_read(error, path, "schema") from None
     except ValueError:
         found = None
     if not isinstance(found, dict):
@@ -372,7 +365,7 @@ def parts_of(folder: Path) -> Iterator[DumpFile]:
             if is_such(folder):
                 return parts(folder)
     except OSError as error:
-        raise cannot_read(str(folder), error) from None
+        raise cannot_read(error, folder, "schema") from None
     raise InputError(
         "the folder holds no dump",
         code=Code.SCHEMA_SQL,

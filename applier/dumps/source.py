@@ -16,12 +16,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from applier.binlog.selection.table_filter import EVERYTHING, SYSTEM_SCHEMAS, TableFilter
-from applier.dumps.folders import cannot_read, parts_of
+from applier.dumps.folders import parts_of
 from applier.dumps.session import DumpSession
 from applier.dumps.split import RawStatement, Readable, split_statements
 from applier.dumps.statement import INSERT_HEAD, PROGRAMS, About, DumpName, about, renamed, unquoted
 from applier.error_codes import Code
-from applier.errors import BinlagError, InputError
+from applier.errors import BinlagError, InputError, cannot_read
 from applier.options import ReplayOptions
 from applier.sources import STANDARD_INPUT, open_source, source_name
 from applier.tables.sql.quoting import quoted
@@ -230,7 +230,7 @@ class DumpReader:
                 if last is not None and _HEAD.match(file.head) and _FOOT not in file.tail:
                     self._cut_off(last)
         except OSError as error:
-            raise cannot_read(self.name, error) from None
+            raise cannot_read(error, self.name, "schema") from None
 
     def _look(self, head: bytes) -> None:
         """What the first bytes tell. Raises InputError for what is no dump of MySQL or MariaDB."""

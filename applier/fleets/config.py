@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from applier.error_codes import Code
-from applier.errors import BinlagError, InputError
+from applier.errors import BinlagError, InputError, cannot_read
 from applier.remote import address_of
 from applier.sources import INDEX_SUFFIX, by_number, expanded, open_source
 
@@ -71,9 +71,7 @@ def read_fleet(path: str | os.PathLike[str]) -> list[FleetSource]:
         with open_source(path) as file:
             data = strict_yaml.load(file.read().decode(), fractions=False)
     except OSError as error:
-        raise InputError(
-            f"cannot read the file: {error.strerror}", code=Code.CANNOT_READ, file=name
-        ) from None
+        raise cannot_read(error, name) from None
     except UnicodeDecodeError:
         raise _wrong("it is not text in UTF-8", name) from None
     except yaml.YAMLError as error:

@@ -13,7 +13,7 @@ from pathlib import Path
 from applier.binlog.header import EventFlag, FormatDescription
 from applier.binlog.reader import FRAME_TYPES, LogReader
 from applier.error_codes import Code
-from applier.errors import InputError
+from applier.errors import InputError, cannot_read
 from applier.remote import RemoteFile, address_of
 from applier.sources import log_name, source_name
 
@@ -105,7 +105,5 @@ def stamp(path: str) -> tuple[int, int]:
     try:
         state = Path(path).stat()
     except OSError as error:
-        raise InputError(
-            f"cannot read the file: {error.strerror}", code=Code.CANNOT_READ, file=path
-        ) from None
+        raise cannot_read(error, path) from None
     return state.st_size, state.st_mtime_ns

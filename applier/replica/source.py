@@ -41,7 +41,7 @@ from applier.binlog.header import (
 )
 from applier.binlog.selection.filters import holds
 from applier.error_codes import Code
-from applier.errors import InputError, ReplicationError, UsageError
+from applier.errors import InputError, ReplicationError, UsageError, cannot_read
 from applier.replica.domain_dump import (
     DomainSkip,
     Log,
@@ -134,11 +134,7 @@ class BinlogFiles:
         try:
             return cls({Path(path).name: Path(path).read_bytes() for path in paths}, uuid=uuid)
         except OSError as error:
-            raise InputError(
-                f"cannot read the file: {error.strerror}",
-                code=Code.CANNOT_READ,
-                file=str(error.filename),
-            ) from None
+            raise cannot_read(error) from None
 
     @property
     def uuid(self) -> str:

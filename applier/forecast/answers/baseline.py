@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from applier.error_codes import Code
-from applier.errors import InputError
+from applier.errors import InputError, cannot_read
 from applier.forecast.answers.words import duration
 
 HINT = "write it again without the change: binlag forecast … --json >FILE.json"
@@ -63,8 +63,7 @@ def load_baseline(path: str) -> dict[str, Any]:
             return dict(found)
         problem = "it is not the output of binlag forecast --json"
     except OSError as error:
-        what = f"cannot read the baseline: {error.strerror}"
-        raise InputError(what, code=Code.CANNOT_READ, file=path, hint=HINT) from None
+        raise cannot_read(error, path, "baseline", HINT) from None
     except ValueError:
         problem = "it is not JSON"
     raise InputError(f"no baseline: {problem}", code=Code.BASELINE, file=path, hint=HINT)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from applier.error_codes import Code
-from applier.errors import InputError
+from applier.errors import InputError, cannot_read
 from applier.forecast.prices.units import UNITS, Prices
 from applier.whole_file import write_whole
 from lookup.versions import rules_for
@@ -173,12 +173,7 @@ def load_calibration(path: str | os.PathLike[str]) -> Calibration:
     try:
         return _of(json.loads(Path(path).read_text()), name)
     except OSError as error:
-        raise InputError(
-            f"cannot read the calibration: {error.strerror}",
-            code=Code.CANNOT_READ,
-            file=name,
-            hint=HINT,
-        ) from None
+        raise cannot_read(error, name, "calibration", HINT) from None
     except UnicodeDecodeError:
         raise InputError(
             "no calibration: it is not text in UTF-8", code=Code.CALIBRATION, file=name, hint=HINT

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from applier.error_codes import Code
-from applier.errors import InputError
+from applier.errors import InputError, cannot_read
 from applier.forecast.inventory.facts import GIVEN, TableFacts
 from applier.forecast.workload.transaction_load import Applied, LoadShape, TransactionLoad
 from lookup.table import Column, Key, KeyPart, TableDefinition
@@ -124,9 +124,7 @@ def read_described(
         data = strict_yaml.load(Path(path).read_text())
         return _described(data, Path(name).name, schema or {})
     except OSError as error:
-        raise InputError(
-            f"cannot read the workload: {error.strerror}", code=Code.CANNOT_READ, file=name
-        ) from None
+        raise cannot_read(error, name, "workload") from None
     except UnicodeDecodeError:
         raise InputError(
             "the workload is not text in UTF-8", code=Code.WORKLOAD, file=name, hint=_SHOWN

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from applier.error_codes import Code
-from applier.errors import InputError
+from applier.errors import InputError, cannot_read
 from applier.schema_source import load_schema
 from checkpoints.fields import column_of
 from checkpoints.gtid import GtidError, GtidSet
@@ -59,9 +59,7 @@ def read_info_dump(path: str, version: str) -> InfoDump:
     try:
         text = Path(path).read_text("utf-8", "surrogateescape")
     except OSError as error:
-        raise InputError(
-            f"cannot read the file: {error.strerror}", code=Code.CANNOT_READ, file=path
-        ) from None
+        raise cannot_read(error, path) from None
     sql = _QUALIFIED.sub(r"\1", _PLACE.sub("", text))
     possible = (SLAVE_POS,) if column_of(version) == MARIADB else (*RECORDS, EXECUTED)
     named = [table for table in possible if re.search(rf"\b{table}\b", sql)]

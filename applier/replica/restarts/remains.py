@@ -16,7 +16,7 @@ from typing import Any
 
 from applier.binlog.header import HEADER_LENGTH, MAGIC, EventType, parse_format_description
 from applier.error_codes import Code
-from applier.errors import InputError
+from applier.errors import InputError, cannot_read
 from applier.replica.restarts.info_dump import InfoDump
 from applier.replica.restarts.option_file import option_file
 from checkpoints.errors import CheckpointError
@@ -131,11 +131,7 @@ def read_remains(
         )
         own_logs = {name: (folder / name).read_bytes() for name in own}
     except OSError as error:
-        raise InputError(
-            f"cannot read the file: {error.strerror}",
-            code=Code.CANNOT_READ,
-            file=str(error.filename),
-        ) from None
+        raise cannot_read(error) from None
     rows = (
         {}
         if dump is None
