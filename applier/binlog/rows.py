@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from applier.binlog.cursor import Cursor
 from applier.binlog.header import Event, EventType, FormatDescription, an_event
-from applier.binlog.table_map import MAX_COLUMNS
+from applier.binlog.table_map import MAX_COLUMNS, TableMap
 from applier.error_codes import Code
 from applier.errors import InputError
 
@@ -63,10 +63,26 @@ class RowsHead:
         first = _present(cursor.take(size), width)
         return width, first, _present(cursor.take(size), width) if self.kind == "update" else first
 
+    def images_of(self, table_map: TableMap) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The columns of both images. Raises InputError for the map of another table."""
+        width, first, second = self.columns()
+        check_width(width, table_map)
+        return first, second
+
     @property
     def ends_statement(self) -> bool:
         """Whether the statement is over behind this event, and its table maps with it."""
         return bool(self.flags & STATEMENT_END)
+
+
+def check_width(width: int, table_map: TableMap) -> None:
+    """Raises InputError where the rows have another number of columns than their table map."""
+    if width != len(table_map.columns):
+        raise InputError(
+            f"a rows event has {width} columns where its table map has {len(table_map.columns)}",
+            code=Code.BAD_ROWS,
+            table=table_map.full_name,
+        )
 
 
 def _present(bitmap: bytes, width: int) -> tuple[int, ...]:

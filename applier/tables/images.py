@@ -19,8 +19,6 @@ from applier.binlog.rows import RowsHead
 from applier.binlog.table_map import TableMap
 from applier.binlog.types.json import JsonDiff, canonical
 from applier.binlog.wire import wire_of
-from applier.error_codes import Code
-from applier.errors import InputError
 from applier.tables.expressions.defaults import column_default, implicit_default
 from lookup.table import Column, TableDefinition
 
@@ -63,15 +61,8 @@ class RowImages:
         self.definition = definition
         self._canonical_json = canonical_json
         self._matching = match(table_map, definition, conversions, source_version=source_version)
-        width, first, second = rows.columns()
-        if width != len(table_map.columns):
-            raise InputError(
-                f"a rows event has {width} columns where its table map has"
-                f" {len(table_map.columns)}",
-                code=Code.BAD_ROWS,
-                table=table_map.full_name,
-            )
-        self.bitmap_full = len(first) == width
+        first, second = rows.images_of(table_map)
+        self.bitmap_full = len(first) == len(table_map.columns)
         self.before_columns = self._matching.local(first)
         self.after_columns = self._matching.local(second)
         before, after = [self._column(at) for at in first], [self._column(at) for at in second]

@@ -157,13 +157,7 @@ class _Plain:
             )
         if self._wants is not None and not self._wants(layout.table.database, layout.table.table):
             return
-        width, first, second = rows.columns()
-        if width != len(layout.columns):
-            raise InputError(
-                f"a rows event has {width} columns, its table map {len(layout.columns)}",
-                code=Code.BAD_ROWS,
-                table=layout.table.full_name,
-            )
+        first, second = rows.images_of(layout.table)
         pending = self._pending.get(layout.number)
         if pending is None:
             pending = self._pending[layout.number] = _Rows(layout)

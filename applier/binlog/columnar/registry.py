@@ -16,6 +16,7 @@ from applier.binlog.columnar.layout import TableLayout
 from applier.binlog.columnar.table_batch import Wants
 from applier.binlog.columnar.table_ids import Integers, TableIds
 from applier.binlog.cursor import Cursor
+from applier.binlog.rows import check_width
 from applier.binlog.table_map import parse_table_map
 from applier.error_codes import Code
 from applier.errors import InputError
@@ -102,12 +103,7 @@ class Registry:
         layout = self.layouts[number]
         cursor = Cursor(head)
         width = cursor.packed()
-        if width != len(layout.columns):
-            raise InputError(
-                f"a rows event has {width} columns, its table map {len(layout.columns)}",
-                code=Code.BAD_ROWS,
-                table=layout.table.full_name,
-            )
+        check_width(width, layout.table)
         if self._shape_count == len(self._shapes):
             self._shapes = _doubled(self._shapes)
             self.images = _doubled(self.images)

@@ -193,13 +193,7 @@ class _Plan:
         self.table_map = table_map
         self.sources = table_map.columns
         self.columns = [column_of(source, at) for at, source in enumerate(self.sources)]
-        width, self.first, self.second = rows.columns()
-        if width != len(self.sources):
-            raise InputError(
-                f"a rows event has {width} columns where its table map has {len(self.sources)}",
-                code=Code.BAD_ROWS,
-                table=table_map.full_name,
-            )
+        self.first, self.second = rows.images_of(table_map)
         names = [source.name or f"@{at + 1}" for at, source in enumerate(self.sources)]
         shown = [
             shown_as(source, column)

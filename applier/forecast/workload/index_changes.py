@@ -26,7 +26,7 @@ from applier.errors import InputError
 from applier.forecast.inventory.facts import ENTRIES_OF_A_CHANGE, TableFacts
 from applier.forecast.inventory.key_places import FEWEST_VALUES, Spread, Values, spread_of
 from applier.forecast.workload.ranges import transaction_behind
-from applier.forecast.workload.row_counts import image_columns, images_of
+from applier.forecast.workload.row_counts import image_columns
 from applier.remote import address_of
 from applier.sources import STANDARD_INPUT, open_at
 from lookup.table import TableDefinition
@@ -172,7 +172,7 @@ def changed_indexes(
     another table's map."""
     if head.partial:
         return None
-    first, second = images_of(head, table_map)
+    first, second = head.images_of(table_map)
     keys = [frozenset(key.columns) for key in definition.secondary_keys]
     primary = frozenset(() if definition.primary is None else definition.primary.columns)
     wanted = frozenset[int]().union(primary, *keys)
@@ -209,7 +209,7 @@ def image_values(
     None for partial updates of JSON. Raises InputError for another table's map."""
     if head.partial:
         return None
-    first, second = images_of(head, table_map)
+    first, second = head.images_of(table_map)
     wanted = frozenset[int]().union(*columns.values())
     kept = [at for at in first if at in wanted]
     after = image_columns(table_map, second, frozenset()) if head.kind == "update" else None

@@ -16,8 +16,6 @@ from applier.binlog.images.partial_rows import PartialRowsReader, json_columns
 from applier.binlog.images.row_decoder import ImageColumn, corrupt, rows_reader
 from applier.binlog.rows import RowsHead
 from applier.binlog.table_map import TableMap
-from applier.error_codes import Code
-from applier.errors import InputError
 
 Count = tuple[int, int]
 """Rows, and distinct key values among them (0 where no key was asked for)."""
@@ -40,27 +38,12 @@ class RowsLayout:
     json_columns: tuple[int, ...] | None
 
 
-def images_of(head: RowsHead, table_map: TableMap) -> tuple[Sequence[int], Sequence[int]]:
-    """The columns of both images of events that begin with `head`. Raises InputError for another
-    table's map."""
-    width, first, second = head.columns()
-    if width > len(table_map.columns):
-        problem = f"the rows have {width} columns, the table map has {len(table_map.columns)}"
-        raise InputError(
-            problem,
-            code=Code.BAD_ROWS,
-            table=table_map.full_name,
-            hint="the log is damaged; copy it again",
-        )
-    return first, second
-
-
 def rows_layout(
     head: RowsHead, table_map: TableMap, key: Collection[int] | None = None
 ) -> RowsLayout:
     """Of events that begin with `head`; `key` names columns of the before image. Raises InputError
     for another table's map."""
-    first, second = images_of(head, table_map)
+    first, second = head.images_of(table_map)
     wanted = frozenset(key or ())
     before = image_columns(table_map, first, wanted)
     after = image_columns(table_map, second, frozenset()) if head.kind == "update" else None

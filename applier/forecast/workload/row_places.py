@@ -16,7 +16,7 @@ from applier.binlog.rows import RowsHead
 from applier.binlog.table_map import TableMap
 from applier.forecast.inventory.facts import TableFacts
 from applier.forecast.inventory.key_places import Entry, KeyOrder, Spread, Values, number_of
-from applier.forecast.workload.row_counts import image_columns, images_of
+from applier.forecast.workload.row_counts import image_columns
 from lookup.table import Key
 
 
@@ -75,7 +75,7 @@ class RowPlaces:
         of JSON, whose images are not whole. Raises InputError for another table's map."""
         if head.partial:
             return None
-        first, second = images_of(head, table_map)
+        first, second = head.images_of(table_map)
         wanted = frozenset(self._primary).union(
             self._found_by, *(index.columns for index in self._indexes)
         )
