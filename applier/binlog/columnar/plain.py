@@ -28,11 +28,11 @@ from applier.binlog.columnar.layout import (
     undecodable,
 )
 from applier.binlog.columnar.table_batch import Paths, TableBatch, Wants
-from applier.binlog.header import GTID_TYPES, ROWS_TYPES, Event, EventType, an_event
+from applier.binlog.header import GTID_TYPES, ROWS_TYPES, Event, EventType
 from applier.binlog.images.partial_rows import PartialRowsReader
 from applier.binlog.images.row_decoder import ImageColumn, rows_reader
 from applier.binlog.reader import LogReader
-from applier.binlog.rows import DUMMY_TABLE_IDS, RowsHead
+from applier.binlog.rows import RowsHead
 from applier.binlog.rows_context import RowsContext
 from applier.binlog.table_map import SourceColumn, TableMap
 from applier.binlog.types.numbers import decimal_to_text
@@ -42,7 +42,6 @@ from applier.binlog.types.temporal import (
     time_microseconds,
     timestamp_microseconds,
 )
-from applier.error_codes import Code
 from applier.errors import InputError
 
 EPOCH = datetime(1970, 1, 1)
@@ -148,13 +147,9 @@ class _Plain:
         return layout
 
     def _rows(self, event: Event, rows: RowsHead) -> None:
-        layout = self._context.maps.get(rows.table_id)
+        layout = self._context.table_of(event, rows)
         if layout is None:
-            if rows.table_id in DUMMY_TABLE_IDS:
-                return
-            raise InputError(
-                f"{an_event(event.name)} has no table map before it", code=Code.NO_TABLE_MAP
-            )
+            return
         if self._wants is not None and not self._wants(layout.table.database, layout.table.table):
             return
         first, second = rows.images_of(layout.table)
