@@ -1,13 +1,17 @@
-"""Imports that are there when they are used: for a library that loads what hardly anybody needs."""
+"""Imports of libraries that not everybody has, and of those that load what hardly anybody needs."""
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import LazyLoader
 from types import ModuleType
+
+from applier.error_codes import Code
+from applier.errors import UsageError
 
 
 class _LazyFinder:
@@ -35,3 +39,14 @@ def lazily(package: str) -> Iterator[None]:
         yield
     finally:
         sys.meta_path.remove(finder)
+
+
+@contextmanager
+def needed(what: str, package: str) -> Iterator[None]:
+    """Imports of what `package` brings, such as "binlag[arrow]". Raises UsageError, with `what`,
+    where it is not installed."""
+    try:
+        yield
+    except ImportError:
+        hint = f"pip install {shlex.quote(package)}"
+        raise UsageError(what, code=Code.NO_LIBRARY, hint=hint) from None

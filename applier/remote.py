@@ -17,6 +17,7 @@ from typing import IO, Any, TypeVar
 
 from applier.error_codes import Code
 from applier.errors import InputError, UsageError
+from applier.lazy_imports import needed
 
 T = TypeVar("T")
 _URL = re.compile(r"([a-z][a-z0-9+.-]+):/{1,2}([^/]*)/*(.*)", re.DOTALL)
@@ -189,15 +190,9 @@ def _filesystem(scheme: str, bucket: str) -> tuple[Any, str]:
     """(The filesystem, the bucket's path in it.) Raises InputError for an unknown scheme,
     UsageError without a library."""
     address = Address(scheme, bucket, "")
-    try:
+    with needed(f"reading {scheme}:// needs pyarrow", "binlag[arrow]"):
         from pyarrow.fs import FileSystem, FSSpecHandler, PyFileSystem
         from pyarrow.lib import ArrowInvalid
-    except ImportError:
-        raise UsageError(
-            f"reading {scheme}:// needs pyarrow",
-            code=Code.NO_LIBRARY,
-            hint="pip install 'binlag[arrow]'",
-        ) from None
     try:
         found: tuple[Any, str] = _asked(
             address, lambda: FileSystem.from_uri(str(address)), ArrowInvalid

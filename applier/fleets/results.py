@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from applier.error_codes import Code
-from applier.errors import BinlagError, InputError, UsageError
+from applier.errors import BinlagError, InputError
 from applier.forecast.lag.part_kinds import COLUMNS as SHAPES
+from applier.lazy_imports import needed
 from applier.sources import check_name
 from applier.whole_file import whole_file, write_whole
 
@@ -175,13 +176,9 @@ class FleetResult:
     def write(self, folder: Path) -> list[Path]:
         """Writes the tables as Parquet. Raises InputError where it cannot, UsageError without
         pyarrow."""
-        try:
+        with needed("--output needs pyarrow", "binlag[arrow]"):
             import pyarrow as pa
             import pyarrow.parquet as pq
-        except ImportError:
-            raise UsageError(
-                "--output needs pyarrow", code=Code.NO_LIBRARY, hint="pip install 'binlag[arrow]'"
-            ) from None
         written = []
         for name, columns, rows in (
             ("sources", SOURCES, self.sources),

@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import Any
 
 from applier.error_codes import Code
-from applier.errors import InputError, UsageError
+from applier.errors import InputError
 from applier.forecast.answers.words import (
     changed_tables,
     duration,
@@ -24,8 +24,9 @@ from applier.forecast.answers.words import (
     split,
     when,
 )
+from applier.lazy_imports import needed
 from applier.page_colours import COLOURS, VARIABLES
-from applier.pages.report_charts import HINT, charts
+from applier.pages.report_charts import charts
 from applier.whole_file import write_whole
 
 STYLE = COLOURS + files("applier.pages").joinpath("report.css").read_text("utf-8")
@@ -85,12 +86,8 @@ def page(summary: Mapping[str, Any]) -> str:
 def _bundle() -> str:
     """Vega, Vega-Lite and the embedder as one module, with `window.draw(selector,
     specification)`."""
-    try:
+    with needed("the report needs altair and vl-convert", "binlag[report]"):
         import vl_convert
-    except ImportError:
-        raise UsageError(
-            "the report needs altair and vl-convert", code=Code.NO_LIBRARY, hint=HINT
-        ) from None
     draw = """
     window.drawn = 0;
     window.draw = (selector, chart) => vegaEmbed(selector, chart, {actions: false, renderer: "svg"})

@@ -12,12 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from applier.error_codes import Code
-from applier.errors import UsageError
 from applier.forecast.answers.words import duration
+from applier.lazy_imports import needed
 from applier.page_colours import LIGHT
 
-HINT = "pip install 'binlag[report]'"
 LINES = ("lag", "cured", "other-1", "other-2", "other-3", "other-4")
 """The colours of curves, that of the replica as it is first."""
 CLOCK = {"hours": "%H:%M", "minutes": "%H:%M"}
@@ -30,12 +28,8 @@ Colours = Mapping[str, str]
 def charts(summary: Mapping[str, Any], colours: Colours = LIGHT) -> dict[str, Chart]:
     """Name -> specification; only those that have something to show. `colours` are LIGHT for a
     picture, VARIABLES for a page. Raises UsageError without altair."""
-    try:
+    with needed("the report needs altair and vl-convert", "binlag[report]"):
         import altair
-    except ImportError:
-        raise UsageError(
-            "the report needs altair and vl-convert", code=Code.NO_LIBRARY, hint=HINT
-        ) from None
     found = {}
     if summary["curve"]["points"]:
         found["lag"] = _lag(altair, summary, colours)
@@ -174,12 +168,8 @@ def _config(colours: Colours) -> dict[str, Any]:
 def images(summary: Mapping[str, Any], folder: Path, *, width: int = 760) -> list[Path]:
     """Writes each chart as SVG and PNG, without a browser; the files. Raises UsageError when
     vl-convert is not installed."""
-    try:
+    with needed("charts as images need vl-convert", "binlag[report]"):
         import vl_convert
-    except ImportError:
-        raise UsageError(
-            "charts as images need vl-convert", code=Code.NO_LIBRARY, hint=HINT
-        ) from None
     written = []
     for name, specification in charts(summary).items():
         sized = specification | {"width": width}

@@ -21,6 +21,7 @@ from applier.binlog.columnar.table_batch import Paths, TableBatch
 from applier.binlog.selection.table_filter import FilterTally, TableFilter
 from applier.error_codes import Code
 from applier.errors import InputError, UsageError
+from applier.lazy_imports import needed
 from applier.whole_file import whole_files
 
 GROUP_BYTES = 64_000_000
@@ -78,14 +79,8 @@ def export(
             code=Code.OPTION_VALUE,
             hint=f"one of {', '.join(FORMATS)}",
         )
-    try:
+    with needed("Arrow and Parquet files need pyarrow", "binlag[arrow]"):
         import pyarrow  # noqa: F401
-    except ImportError:
-        raise UsageError(
-            "Arrow and Parquet files need pyarrow",
-            code=Code.NO_LIBRARY,
-            hint="pip install 'binlag[arrow]'",
-        ) from None
     folder = Path(directory)
     targets: dict[int, _Target] = {}
     try:

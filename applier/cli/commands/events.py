@@ -18,6 +18,7 @@ from applier.cli.notes import note
 from applier.cli.parameters.options import check_positions, filter_options
 from applier.error_codes import Code
 from applier.errors import UsageError
+from applier.lazy_imports import needed
 from applier.sources import log_name
 
 if TYPE_CHECKING:
@@ -169,12 +170,8 @@ def _write_parquet(target: str, files: tuple[str, ...], options: dict[str, Any])
     from applier.event_list import LogEvents, arrow_schema
     from applier.whole_file import whole_file
 
-    try:
+    with needed("--parquet needs pyarrow", "binlag[arrow]"):
         import pyarrow.parquet as pq
-    except ImportError:
-        raise UsageError(
-            "--parquet needs pyarrow", code=Code.NO_LIBRARY, hint="pip install 'binlag[arrow]'"
-        ) from None
     events, schema = LogEvents(files, **options), arrow_schema()
     with _opened(
         whole_file(target), lambda place: pq.ParquetWriter(place, schema), target

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from applier.error_codes import Code
 from applier.errors import UsageError
+from applier.lazy_imports import needed
 
 if TYPE_CHECKING:
     from applier.timing.simulation import LagSample
@@ -36,12 +37,8 @@ def draw(samples: Mapping[str, Sequence[LagSample]], path: Path, title: str) -> 
             code=Code.OPTION_VALUE,
             hint=f"give a file that ends in {', '.join(FORMS)}",
         )
-    try:
+    with needed("drawing needs altair", "binlag[report]"):
         import altair
-    except ImportError:
-        raise UsageError(
-            "drawing needs altair", code=Code.NO_LIBRARY, hint="pip install 'binlag[report]'"
-        ) from None
     picture = altair.hconcat(
         *(_late(altair, name, moments) for name, moments in samples.items())
     ).resolve_scale(y="shared")

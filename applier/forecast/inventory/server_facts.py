@@ -12,8 +12,9 @@ from typing import Any
 
 from applier.binlog.selection.table_filter import SYSTEM_SCHEMAS
 from applier.error_codes import Code
-from applier.errors import InputError, UsageError
+from applier.errors import InputError
 from applier.forecast.inventory.facts import STATISTICS, TableFacts
+from applier.lazy_imports import needed
 from applier.mysql.client.url import Endpoint
 from applier.schema_source import load_schema
 from applier.server_versions import found_rules
@@ -46,15 +47,9 @@ def facts_of_server(
 ) -> tuple[dict[str, TableFacts], str]:
     """(The tables of a server by full name, its version). Raises InputError when it cannot be
     reached or read."""
-    try:
+    with needed("reading a live server's schema needs SQLAlchemy", "binlag[mysql]"):
         import sqlalchemy
         from sqlalchemy import bindparam, text
-    except ImportError:
-        raise UsageError(
-            "reading a live server's schema needs SQLAlchemy",
-            code=Code.NO_LIBRARY,
-            hint="pip install 'binlag[mysql]'",
-        ) from None
     engine = sqlalchemy.create_engine(
         _url(endpoint), connect_args={"unix_socket": endpoint.socket} if endpoint.socket else {}
     )

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from applier.error_codes import Code
-from applier.errors import InputError, UsageError
+from applier.errors import InputError
 from applier.forecast.measurement.measured import Measured, middles
 from applier.forecast.measurement.scale_up import (
     shared_prices,
@@ -38,6 +38,7 @@ from applier.forecast.prices.calibration import (
     syncs_at,
 )
 from applier.forecast.prices.units import Prices
+from applier.lazy_imports import needed
 
 Floats = npt.NDArray[np.float64]
 FOLDS = 5
@@ -113,12 +114,8 @@ def fit(
 def solve(amounts: Floats, seconds: Floats) -> Floats:
     """Prices, none below zero, for rows of amounts and the seconds they took. Raises UsageError
     when SciPy is not installed."""
-    try:
+    with needed("fitting prices needs SciPy", "scipy"):
         from scipy.optimize import nnls
-    except ImportError:
-        raise UsageError(
-            "fitting prices needs SciPy", code=Code.NO_LIBRARY, hint="pip install scipy"
-        ) from None
     weight = 1 / (seconds + TIMING_SECONDS)
     robust = np.ones(len(seconds))
     prices: Floats = np.zeros(amounts.shape[1])

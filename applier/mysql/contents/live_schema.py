@@ -16,6 +16,7 @@ from applier.dumps.source import DumpReader, Selection
 from applier.dumps.split import RawStatement
 from applier.error_codes import Code
 from applier.errors import UsageError
+from applier.lazy_imports import needed
 from applier.mysql.client.url import SCHEME, Endpoint, find_password, parse_url
 from applier.tables.sql.quoting import quoted
 
@@ -86,14 +87,8 @@ class _Live:
 
     def statements(self) -> Iterator[RawStatement]:
         """As mysqldump would write them."""
-        try:
+        with needed("reading a live server's schema needs PyMySQL", "binlag[mysql]"):
             from applier.mysql.client.connection import connect
-        except ImportError:
-            raise UsageError(
-                "reading a live server's schema needs PyMySQL",
-                code=Code.NO_LIBRARY,
-                hint="pip install 'binlag[mysql]'",
-            ) from None
         server = connect(self._endpoint)
         try:
             for sql in (*_SESSION, *_SNAPSHOT):
