@@ -115,6 +115,13 @@ class UsageError(BinlagError):
     """An option or argument makes no sense."""
 
 
+def cannot_write(error: OSError, file: object, what: str = "there") -> InputError:
+    """For a file or folder that the operating system does not let us write."""
+    return InputError(
+        f"cannot write {what}: {error.strerror or error}", code=Code.CANNOT_WRITE, file=str(file)
+    )
+
+
 def cannot_read(
     error: OSError, file: object = None, what: str = "file", hint: str | None = None
 ) -> InputError:

@@ -22,7 +22,7 @@ from importlib import metadata
 from pathlib import Path
 
 from applier.error_codes import Code
-from applier.errors import InputError, UsageError
+from applier.errors import UsageError, cannot_write
 from applier.whole_file import whole_file
 
 OWN = ("applier", "checkpoints", "lookup")
@@ -67,11 +67,7 @@ def write_package(output: str | os.PathLike[str], more: Iterable[str] = ()) -> l
                 for source, place in _files_of(name):
                     archive.add(source, f"lib/{place}")
     except OSError as error:
-        raise InputError(
-            f"cannot write the package: {error.strerror}",
-            code=Code.CANNOT_WRITE,
-            file=os.fspath(output),
-        ) from None
+        raise cannot_write(error, output, "the package") from None
     return ["binlag", *names]
 
 

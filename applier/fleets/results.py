@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from applier.error_codes import Code
-from applier.errors import BinlagError, InputError
+from applier.errors import BinlagError, cannot_write
 from applier.forecast.lag.part_kinds import COLUMNS as SHAPES
 from applier.lazy_imports import needed
 from applier.sources import check_name
@@ -218,11 +217,7 @@ class Finished:
             try:
                 self._folder.mkdir(parents=True, exist_ok=True)
             except OSError as error:
-                raise InputError(
-                    f"cannot write there: {error.strerror}",
-                    code=Code.CANNOT_WRITE,
-                    file=str(output),
-                ) from None
+                raise cannot_write(error, output) from None
 
     def outcome(self, source: str, fingerprint: str) -> Outcome | None:
         """The outcome of a source that is as it was then."""

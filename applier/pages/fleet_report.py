@@ -10,8 +10,7 @@ from html import escape
 from importlib.resources import files
 from urllib.parse import quote
 
-from applier.error_codes import Code
-from applier.errors import InputError
+from applier.errors import cannot_write
 from applier.fleets.results import FleetResult, Outcome
 from applier.forecast.answers.words import duration, headline, shown_times, split, when
 from applier.pages.report import (
@@ -42,11 +41,7 @@ def write_fleet_report(
     try:
         write_whole(path, fleet_page(result, limit))
     except OSError as error:
-        raise InputError(
-            f"cannot write the report: {error.strerror}",
-            code=Code.CANNOT_WRITE,
-            file=os.fspath(path),
-        ) from None
+        raise cannot_write(error, path, "the report") from None
 
 
 def fleet_page(result: FleetResult, limit: float | None = None) -> str:

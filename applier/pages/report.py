@@ -11,8 +11,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from applier.error_codes import Code
-from applier.errors import InputError
+from applier.errors import cannot_write
 from applier.forecast.answers.words import (
     changed_tables,
     duration,
@@ -44,11 +43,7 @@ def write_report(summary: Mapping[str, Any], path: str | os.PathLike[str]) -> No
     try:
         write_whole(path, text)
     except OSError as error:
-        raise InputError(
-            f"cannot write the report: {error.strerror}",
-            code=Code.CANNOT_WRITE,
-            file=os.fspath(path),
-        ) from None
+        raise cannot_write(error, path, "the report") from None
 
 
 def page(summary: Mapping[str, Any]) -> str:

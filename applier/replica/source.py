@@ -39,9 +39,10 @@ from applier.binlog.header import (
     parse_format_description,
     version_number,
 )
+from applier.binlog.reader import check_magic
 from applier.binlog.selection.filters import holds
 from applier.error_codes import Code
-from applier.errors import InputError, ReplicationError, UsageError, cannot_read
+from applier.errors import ReplicationError, UsageError, cannot_read
 from applier.replica.domain_dump import (
     DomainSkip,
     Log,
@@ -118,13 +119,7 @@ class BinlogFiles:
     ) -> None:
         self.files = dict(files)
         for name, content in self.files.items():
-            if not content.startswith(MAGIC):
-                raise InputError(
-                    "not a binary log: it does not start with fe 62 69 6e",
-                    code=Code.NOT_A_LOG,
-                    file=name,
-                    position=0,
-                )
+            check_magic(content[: len(MAGIC)], Path(name))
         self._uuid = uuid
         self._server_id = server_id
 

@@ -20,7 +20,7 @@ from applier.binlog.columnar.batches import read_batches
 from applier.binlog.columnar.table_batch import Paths, TableBatch
 from applier.binlog.selection.table_filter import FilterTally, TableFilter
 from applier.error_codes import Code
-from applier.errors import InputError, UsageError
+from applier.errors import UsageError, cannot_write
 from applier.lazy_imports import needed
 from applier.whole_file import whole_files
 
@@ -87,11 +87,7 @@ def export(
         folder.mkdir(parents=True, exist_ok=True)
         _fill(targets, paths, folder, file_format, tables, verify_checksum)
     except OSError as error:
-        raise InputError(
-            f"cannot write there: {error.strerror or error}",
-            code=Code.CANNOT_WRITE,
-            file=str(folder),
-        ) from None
+        raise cannot_write(error, folder) from None
     return [target.exported for target in targets.values()]
 
 

@@ -14,7 +14,7 @@ from applier.cli.exit_codes import GATE_CROSSED
 from applier.cli.notes import draws, note
 from applier.cli.parameters.options import check_output, rules_of, was_typed
 from applier.error_codes import Code
-from applier.errors import UsageError
+from applier.errors import UsageError, cannot_write
 from applier.logs import logger
 from applier.whole_file import write_whole
 
@@ -345,9 +345,7 @@ def _show(
         try:
             write_whole(html, heat_map(cells, title, line))
         except OSError as error:
-            raise UsageError(
-                f"cannot write the heat map: {error.strerror}", code=Code.CANNOT_WRITE, file=html
-            ) from None
+            raise cannot_write(error, html, "the heat map") from None
     if as_json:
         shown = [cell.as_dict() for cell in cells]
         for cell, fields in zip(cells, shown, strict=True):

@@ -187,15 +187,11 @@ def _opened(
     make: Callable[[Path], AbstractContextManager[Any]],
     target: str,
 ) -> Iterator[Any]:
-    from applier.errors import InputError
+    from applier.errors import cannot_write
 
     with ExitStack() as stack:
         try:
             writer = stack.enter_context(make(stack.enter_context(file)))
         except OSError as error:
-            raise InputError(
-                f"cannot write the file: {error.strerror or error}",
-                code=Code.CANNOT_WRITE,
-                file=target,
-            ) from None
+            raise cannot_write(error, target, "the file") from None
         yield writer

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
 
-from applier.error_codes import Code
-from applier.errors import InputError, one_line
+from applier.errors import cannot_write, one_line
 from applier.forecast.answers.baseline import TOLERANCE, Worse, worse
 from applier.forecast.answers.summary import Offender
 from applier.whole_file import write_whole
@@ -110,8 +109,7 @@ def write_junit(
     try:
         write_whole(path, text + b"\n")
     except OSError as error:
-        what = f"cannot write the JUnit file: {error.strerror}"
-        raise InputError(what, code=Code.CANNOT_WRITE, file=os.fspath(path)) from None
+        raise cannot_write(error, path, "the JUnit file") from None
 
 
 def _told(summary: Mapping[str, Any], table: str) -> list[str]:
