@@ -152,8 +152,7 @@ class Tables:
         table = self.get(database, name)
         if table is None:
             self.refuse_not_a_table(database, name)
-            full_name = f"{database}.{name}"
-            raise ReplicationError(1146, f"Table '{full_name}' doesn't exist", table=full_name)
+            raise no_such_table(database, name)
         return table
 
     @contextmanager
@@ -392,3 +391,13 @@ class Tables:
         if old is not None:
             old.replaced = True
             self.foreign_keys.forget(old.definition)
+
+
+def no_such_table(database: str, name: str) -> ReplicationError:
+    """1146 (ER_NO_SUCH_TABLE)."""
+    return ReplicationError(
+        1146,
+        f"Table '{database}.{name}' doesn't exist",
+        table=f"{database}.{name}",
+        hint="give the tables that exist before the first event with --schema FILE.sql",
+    )

@@ -18,7 +18,7 @@ from applier.binlog.table_map import TableMap
 from applier.binlog.types.json import JsonDiff
 from applier.errors import ReplicationError
 from applier.result import Cost, ReplayResult, RowsRecord
-from applier.tables.catalog import Tables
+from applier.tables.catalog import Tables, no_such_table
 from applier.tables.engine import MemoryTable
 from applier.tables.expressions.defaults import default_row, row_generator
 from applier.tables.expressions.operands import Dialect, Session
@@ -173,13 +173,7 @@ class RowsApplier:
         database = self.rename.get(table_map.database, table_map.database)
         table = self.table_of(table_map)
         if table is None:
-            full_name = f"{database}.{table_map.table}"
-            raise ReplicationError(
-                1146,
-                f"Table '{full_name}' doesn't exist",
-                table=full_name,
-                hint="give the tables that exist before the first event with --schema FILE.sql",
-            )
+            raise no_such_table(database, table_map.table)
         definition = table.definition
         table.open()
         images = RowImages(

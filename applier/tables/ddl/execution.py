@@ -222,7 +222,7 @@ class _Ddl:
                 " does (slave_ddl_exec_mode=IDEMPOTENT)"
             )
         if parser.accept("LIKE") or parser.accept("(", "LIKE"):
-            like = self._table(parser.table_name(self.database)).definition
+            like = self.tables.named(*parser.table_name(self.database)).definition
             parser.accept(")")
             self._end()
             self._put(
@@ -289,7 +289,7 @@ class _Ddl:
         target = self.parser.table_name(self.database)
         if missing_ok and self.tables.get(*target) is None:
             return "ALTER SEQUENCE IF EXISTS of a sequence that is not there"
-        table = self._table(target)
+        table = self.tables.named(*target)
         rows = table.stored_rows()
         table.insert(read_sequence(self.parser, self._rules(target[0]), rows[0] if rows else None))
         return None
@@ -331,7 +331,7 @@ class _Ddl:
         return None
 
     def _alter_by(self, target: tuple[str, str], clause: str) -> None:
-        table = self._table(target)
+        table = self.tables.named(*target)
         rules, ignoring = self._rules(target[0]), "IGNORE" in self.modifiers
         alter_table(
             self.tables,
@@ -453,7 +453,7 @@ class _Ddl:
         elif not missing_ok or self.tables.get(*old) is not None:
             if not self.session.is_mariadb and self.tables.get(*old) is None:
                 self._refuse_taken(*new)  # MySQL looks for the new name first (do_rename)
-            table = self._table(old)
+            table = self.tables.named(*old)
             if not table.definition.temporary or self.tables.temporary(*new) is not None:
                 self._refuse_taken(*new)
             self.tables.rename(table, *new)
@@ -464,7 +464,7 @@ class _Ddl:
 
     def _truncate(self) -> None:
         self.parser.accept("TABLE")
-        table = self._table(self.parser.table_name(self.database))
+        table = self.tables.named(*self.parser.table_name(self.database))
         pass_wait(self.parser)
         if self.session.is_mariadb and self.parser.accept_any("DROP", "REUSE"):  # Oracle's
             self.parser.expect("STORAGE")
@@ -480,19 +480,6 @@ class _Ddl:
             self.tables.replace(table, table_of(table.definition))
         else:
             table.truncate()
-
-    def _table(self, target: tuple[str, str]) -> MemoryTable:
-        table = self.tables.get(*target)
-        if table is None:
-            full_name = f"{target[0]}.{target[1]}"
-            self.tables.refuse_not_a_table(*target)
-            raise ReplicationError(
-                1146,
-                f"Table '{full_name}' doesn't exist",
-                table=full_name,
-                hint="give the tables that exist before the first event with --schema FILE.sql",
-            )
-        return table
 
 
 def _taken(database: str, name: str) -> ReplicationError:
