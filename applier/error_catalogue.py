@@ -41,7 +41,7 @@ class Situation:
 @cache
 def catalogue() -> dict[str, Situation]:
     """Code -> situation, in the order of the pages."""
-    from importlib.resources import files  # 20 ms, which no command takes that meets no error
+    from importlib.resources import files  # slow to load, and for errors only
 
     text = files("applier").joinpath("error_catalogue.tsv").read_text(encoding="utf-8")
     rows = [line.split("\t") for line in text.splitlines()[1:]]
