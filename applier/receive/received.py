@@ -12,7 +12,7 @@ from checkpoints.position import Position
 
 @dataclass(frozen=True, slots=True)
 class ReceiveOptions:
-    """How to receive. Times in seconds; The receiver gives up after `retries` connections that
+    """How to receive. Times in seconds. The receiver gives up after `retries` connections that
     failed.
 
     `auto_position`: by GTIDs (SOURCE_AUTO_POSITION). `heartbeat_seconds`: SOURCE_HEARTBEAT_PERIOD;
