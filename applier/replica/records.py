@@ -6,7 +6,7 @@ from applier.errors import ReplicationError
 from applier.replica.configuration import ReplicaConfiguration
 from applier.replica.recovery import UNREADABLE
 from applier.replica.relay.relay_reader import START_AGAIN
-from applier.replica.stand import Stand
+from applier.replica.replica_status import ReplicaPositions
 from checkpoints.disk import Disk
 from checkpoints.errors import InfoError
 from checkpoints.info import RelayLogInfo, SourceInfo, WorkerInfo
@@ -54,12 +54,12 @@ class ReplicaRecords:
                 number, f"{words}: {error}", file=error.file, hint=START_AGAIN
             ) from error
 
-    def stand(self) -> Stand:
+    def positions(self) -> ReplicaPositions:
         """All that is kept; nothing where it cannot be read. Read by somebody else than the running
         threads."""
         try:
             applier = self.applier.read()
             workers = self.workers(applier.number_of_workers if applier is not None else 0)
-            return Stand(applier, self.receiver.read(), tuple(workers))
+            return ReplicaPositions(applier, self.receiver.read(), tuple(workers))
         except InfoError:
-            return Stand(None, None)
+            return ReplicaPositions(None, None)

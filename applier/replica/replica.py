@@ -47,8 +47,8 @@ from applier.replica.relay.receiver import Receiver
 from applier.replica.relay.relay_event import KnownRelayLogs, RelayEvent
 from applier.replica.relay.relay_log import Clock, RelayLogWriter, system_clock
 from applier.replica.relay.relay_reader import FIRST_EVENT, START_AGAIN
+from applier.replica.replica_status import ReplicaPositions, ReplicaStatus
 from applier.replica.source import Source, first_log
-from applier.replica.stand import ReplicaStatus, Stand
 from applier.replica.storage import Storage
 from applier.tables.catalog import Tables
 from checkpoints.disk import Disk, digest, read_file
@@ -106,7 +106,7 @@ class Replica:
         self._records = ReplicaRecords(configuration, disk, storage.info)
         self._receiver: Receiver | None = None
         self._applier: Applier | None = None
-        self._memory = Stand(None, None)
+        self._memory = ReplicaPositions(None, None)
 
     # the server's life
 
@@ -121,7 +121,7 @@ class Replica:
             self._slave_pos.load()
         with uninitialized(self.configuration.rules):
             info, source = self._records.read()
-        self._memory = Stand(info, source)
+        self._memory = ReplicaPositions(info, source)
         self.relay_log.index.open()
         if info is None or source is None:
             self._change_source()
@@ -131,7 +131,7 @@ class Replica:
         try:
             with uninitialized(self.configuration.rules):
                 info, source = self._recover(info, source)
-                self._memory = Stand(info, source)
+                self._memory = ReplicaPositions(info, source)
                 check_all_there(self.disk, self.relay_log.index)
         except ReplicationError:
             self.relay_log.close()
@@ -195,7 +195,7 @@ class Replica:
         """A clean shutdown; also of a server whose replica could not be started."""
         if self._receiver is not None and self._applier is not None:
             self.stop()
-            self._memory = Stand(self._applier.info, self._receiver.info)
+            self._memory = ReplicaPositions(self._applier.info, self._receiver.info)
         self.relay_log.close()
         self._receiver = self._applier = None
         self._has_begun = False
@@ -216,7 +216,7 @@ class Replica:
         else:
             self._records.receiver.remove()
         first = Position(self.relay_log.index.names[-1], FIRST_EVENT)
-        self._memory = Stand(
+        self._memory = ReplicaPositions(
             replace(applier.info, number_of_workers=0).at(first, Position("", 0)), source
         )
 
@@ -239,10 +239,10 @@ class Replica:
         return not receiver.in_transaction and not applier.in_group
 
     @property
-    def memory(self) -> Stand:
+    def memory(self) -> ReplicaPositions:
         """The positions of both threads."""
         receiver, applier = self._threads()
-        return Stand(applier.info, receiver.info)
+        return ReplicaPositions(applier.info, receiver.info)
 
     def standing_behind_start(self) -> Hashable:
         """Right behind `start`: what both threads know, and the relay logs that are still to be
@@ -310,8 +310,8 @@ class Replica:
         return ReplicaStatus(
             memory=self._memory
             if applier is None or self._receiver is None
-            else Stand(applier.info, self._receiver.info),
-            persisted=ReplicaRecords(self.configuration, self.disk, self.storage.info).stand(),
+            else ReplicaPositions(applier.info, self._receiver.info),
+            persisted=ReplicaRecords(self.configuration, self.disk, self.storage.info).positions(),
             retrieved_gtids=self.retrieved_gtids,
             executed_gtids=self._executed(),
             relay_logs=tuple(self.relay_log.index.names),
@@ -417,7 +417,7 @@ class Replica:
             if applier.recovery_groups:
                 raise
         finally:
-            self._memory = Stand(applier.info, source)
+            self._memory = ReplicaPositions(applier.info, source)
         if applier.recovery_groups:
             raise not_initialized("the relay logs end before all gaps are filled", START_AGAIN)
         applier.stop()
@@ -425,7 +425,7 @@ class Replica:
 
     def _open(self, info: RelayLogInfo, source: SourceInfo) -> None:
         """Both threads are ready to run; gaps are looked for, as START REPLICA does."""
-        self._memory = Stand(info, source)
+        self._memory = ReplicaPositions(info, source)
         self._receiver = Receiver(
             self.relay_log, source, self._records.receiver, retrieved=self._retrieved
         )

@@ -17,10 +17,10 @@ from applier.replica.configuration import ReplicaConfiguration
 from applier.replica.interleaving import Shuffled
 from applier.replica.recovery import FILL_AGAIN, nothing_initialized
 from applier.replica.replica import Replica
+from applier.replica.replica_status import ReplicaPositions
 from applier.replica.restarts.mend import statements
 from applier.replica.restarts.restart import Moment, Restart, Seen
 from applier.replica.source import BinlogFiles
-from applier.replica.stand import Stand
 from checkpoints.gtid import GtidSet
 from checkpoints.simulated_disk import SimulatedDisk
 from tests.replica.killable_workers import CASES, KillableStorage, Stopped, rows, source, storage
@@ -302,7 +302,7 @@ def test_the_commands_are_for_what_stopped_the_filling() -> None:
         raise ReplicationError(
             1397, "Error 'XAER_NOTA: Unknown XID' on query. Query: 'XA COMMIT 'x''"
         )
-    seen = Seen(Stand(None, None), GtidSet(), GtidSet())
+    seen = Seen(ReplicaPositions(None, None), GtidSet(), GtidSet())
     found = Restart(
         again.configuration, seen, seen, None, {Moment.START: caught.value}, (), (), None, (), ()
     )

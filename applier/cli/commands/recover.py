@@ -332,8 +332,8 @@ def _options(configuration: ReplicaConfiguration) -> dict[str, Any]:
 
 def _stand(seen: Seen) -> dict[str, Any]:
     return {
-        "received": _received(seen.stand.received),
-        "applied": _applied(seen.stand.applied),
+        "received": _received(seen.positions.received),
+        "applied": _applied(seen.positions.applied),
         "gtids": {"retrieved": str(seen.retrieved), "executed": str(seen.executed)},
     }
 
@@ -412,7 +412,7 @@ def text(found: Restart) -> Iterator[str]:
 
 
 def _standing(name: str, seen: Seen) -> Iterator[str]:
-    received, applied = seen.stand.received, seen.stand.applied
+    received, applied = seen.positions.received, seen.positions.applied
     place = "not known" if received is None else str(received.source_position)
     yield f"{name:<9} received {place}"
     if applied is not None:

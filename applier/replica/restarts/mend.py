@@ -83,9 +83,9 @@ def _fetch_again(found: Restart) -> Iterator[str]:
     """The relay logs are given up; what is not executed is asked for again, from where the start
     found the applier."""
     stand = (
-        found.at_start.stand
+        found.at_start.positions
         if Moment.START in found.errors or found.lost or found.again
-        else found.at_end.stand
+        else found.at_end.positions
     )
     applied = None if stand.applied is None else stand.applied.source_position
     change = _change(found.configuration, applied)

@@ -21,6 +21,7 @@ from applier.replica.execute import Executor
 from applier.replica.interleaving import Eager, InOrder, Interleaving
 from applier.replica.relay.relay_reader import FIRST_EVENT
 from applier.replica.replica import Replica
+from applier.replica.replica_status import ReplicaPositions
 from applier.replica.restarts.applied_domains import AppliedDomains, applied_domains
 from applier.replica.restarts.boundaries import ExecutedGroup, Followed
 from applier.replica.restarts.executed import (
@@ -33,7 +34,6 @@ from applier.replica.restarts.executed import (
 from applier.replica.restarts.info_dump import RECORDS
 from applier.replica.restarts.remains import Remains
 from applier.replica.source import BinlogFiles
-from applier.replica.stand import Stand
 from applier.replica.storage import MemoryStorage, Prepared
 from applier.tables.catalog import Tables
 from checkpoints.gtid import AnyGtidSet, GtidSet, MariadbGtidSet
@@ -76,7 +76,7 @@ class LogStretch:
 class Seen:
     """Where the replica stands at a moment, and the GTIDs that it shows."""
 
-    stand: Stand
+    positions: ReplicaPositions
     retrieved: AnyGtidSet
     executed: AnyGtidSet
 
@@ -147,16 +147,16 @@ def restart(
     trial = _Trial(remains, configuration, source, history)
     followed = Followed()
     found = trial.run(InOrder(), followed)
-    least = found.at_end.stand.applied
+    least = found.at_end.positions.applied
     most = None
     if (configuration.workers or 0) and Moment.APPLIER in found.errors:
-        most = trial.run(Eager(), Followed()).at_end.stand.applied
+        most = trial.run(Eager(), Followed()).at_end.positions.applied
     if data.tables is not None and Moment.START not in found.errors:
         rows = trial.run(InOrder(), None)
         found = replace(found, errors=rows.errors, at_end=rows.at_end)
     by_gtid = configuration.gtid_mode or configuration.using_gtid != "No"
     if not by_gtid and not any(found.gaps):
-        began = found.at_start.stand.applied
+        began = found.at_start.positions.applied
         found = replace(
             found,
             again=tuple(_again(followed.groups, began, history.domains)),
@@ -340,13 +340,13 @@ class _Trial:
         """What a start that failed has not taken up is what the records say, where they can be
         read."""
         remains, version = self.remains, self.configuration.version
-        applied = seen.stand.applied or remains.record(RelayLogInfo, version)
+        applied = seen.positions.applied or remains.record(RelayLogInfo, version)
         return replace(
             seen,
-            stand=Stand(
+            positions=ReplicaPositions(
                 applied,
-                seen.stand.received or remains.record(SourceInfo, version),
-                seen.stand.workers,
+                seen.positions.received or remains.record(SourceInfo, version),
+                seen.positions.workers,
             ),
         )
 

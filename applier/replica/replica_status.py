@@ -10,9 +10,9 @@ from checkpoints.info import RelayLogInfo, SourceInfo, WorkerInfo
 
 
 @dataclass(frozen=True, slots=True)
-class Stand:
-    """Where a replica stands, in memory or on disk. `source` is None where no receiver's record
-    is."""
+class ReplicaPositions:
+    """Where a replica stands, in memory or on disk. `received` is None without a receiver's
+    record."""
 
     applied: RelayLogInfo | None
     received: SourceInfo | None
@@ -23,8 +23,8 @@ class Stand:
 class ReplicaStatus:
     """`memory` is what SHOW REPLICA STATUS shows, `persisted` what a restart would read."""
 
-    memory: Stand
-    persisted: Stand
+    memory: ReplicaPositions
+    persisted: ReplicaPositions
     retrieved_gtids: AnyGtidSet
     """MariaDB: Gtid_IO_Pos."""
     executed_gtids: AnyGtidSet
