@@ -5,8 +5,8 @@
 The loop knows transactions and filters; rows are the target's, statements the session's, and what
 is kept from one event to the next is in `applier.loop`. Where transactions begin and end it asks
 `applier.binlog.boundaries` itself: the records of a `TransactionTracker`, which nothing here reads,
-would cost a small transaction a tenth more. A transaction that fails is rolled back and
-stops the replay, as the applier of a replica stops.
+would cost a small transaction a fifth more. A transaction that fails is rolled back and stops the
+replay, as the applier of a replica stops.
 """
 
 from __future__ import annotations
