@@ -46,14 +46,21 @@ class RowSelection:
         order = _order(reader) if parser.accept("ORDER", "BY") else []
         return cls(condition, order, parser.integer() if parser.accept("LIMIT") else None, wanted)
 
-    def refs(self, table: MemoryTable, session: Session) -> list[Any]:
+    def refs(
+        self,
+        table: MemoryTable,
+        session: Session,
+        within: Callable[[Row], bool] | None = None,
+    ) -> list[Any]:
         """The refs that WHERE, ORDER BY and LIMIT leave, in the order in which the server would
-        change them."""
+        change them. `within`: whether a row is looked at."""
         table.open()
         refs = refs_by_unique_key(table, self.wanted)
         found = ((ref, row) for ref in refs or () if (row := table.get(ref)) is not None)
-        chosen = self.chosen(table.scan() if refs is None else found, session)
-        return [ref for ref, _ in chosen]
+        rows = table.scan() if refs is None else found
+        if within is not None:
+            rows = ((ref, row) for ref, row in rows if within(row))
+        return [ref for ref, _ in self.chosen(rows, session)]
 
     def chosen(self, rows: Iterable[tuple[Any, Row]], session: Session) -> list[tuple[Any, Row]]:
         """What the clauses leave of rows with their refs, in the order of `rows` where ORDER BY

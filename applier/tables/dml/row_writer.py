@@ -74,12 +74,14 @@ def _stored_before(
 
 
 class StatementRows:
-    """The rows of one statement. `ignore`: whether it says IGNORE."""
+    """The rows of one statement. `ignore`: whether it says IGNORE; `within`: whether a row stands
+    in the partitions that it names, None where it names none."""
 
     def __init__(self, session: StatementSession) -> None:
         self.session = session
         self.dialect: Dialect = session.expressions.dialect
         self.ignore = False
+        self.within: Callable[[Row], bool] | None = None
 
     def writer(self, column: Column, operand: Operand) -> Write:
         """How an operand is stored; for a generated column nothing but DEFAULT or NULL may be."""
@@ -112,6 +114,7 @@ class StatementRows:
             next_number = self.session.insert_id
             row = self._new_row(table, assignments, alone=alone, first=at == 0)
             row = row if generate is None else generate(row)
+            self._check_partition(table, row)
             try:
                 table.insert(row)
                 changed += 1
@@ -186,8 +189,21 @@ class StatementRows:
         new = self._assigned(table.definition, old, assignments, inserted)
         if new == old:
             return 0
+        self._check_partition(table, new)
         table.update(ref, new)
         return 1
+
+    def _check_partition(self, table: MemoryTable, row: Row) -> None:
+        """A row may not leave the partitions that the statement names."""
+        if self.within is None or self.within(row):
+            return
+        if self.ignore:
+            raise unsupported("IGNORE with a row outside of the partitions that are named")
+        raise ReplicationError(
+            1748,
+            "Found a row not matching the given partition set",
+            table=table.definition.full_name,
+        )
 
     def _assigned(
         self,

@@ -31,6 +31,7 @@ from applier.tables.expressions.operands import (
     Scope,
     unsupported,
 )
+from applier.tables.partitioning.subpartitions import named_partitions
 from applier.tables.sql.sql_text import Token
 from lookup.handler import DuplicateKey, NoReferencedRow, RowError, RowIsReferenced, traits_of
 from lookup.table import TableDefinition
@@ -97,7 +98,15 @@ class Statement:
         table.open()
         if any(column.system_time for column in table.definition.columns):
             raise unsupported(f"a statement on `{self.table_name}`, whose rows have a system time")
+        self._partitions(table)
         return table
+
+    def _partitions(self, table: MemoryTable) -> None:
+        """PARTITION (…), which stands before an alias or, in a DELETE of MySQL, behind it."""
+        session = self.session.expressions
+        self.rows.within = self.rows.within or named_partitions(
+            self.parser, table.definition, session
+        )
 
     def _reader(self, definition: TableDefinition) -> ExpressionParser:
         return ExpressionParser(self.parser, definition, self.dialect, self.session.expressions)
@@ -245,6 +254,7 @@ class Statement:
             return self._joined().delete()
         table = self.table("DELETE")
         named = self._under_alias(table.definition)
+        self._partitions(table)
         refs = self._matching(table, named)
         for ref in refs:
             if table.get(ref) is not None:
@@ -286,7 +296,7 @@ class Statement:
     def _matching(self, table: MemoryTable, named: TableDefinition) -> list[Any]:
         selection = RowSelection.read(self._reader(named))
         self._at_end()
-        return selection.refs(table, self.session.expressions)
+        return selection.refs(table, self.session.expressions, self.rows.within)
 
     def _at_end(self) -> None:
         """MariaDB's RETURNING makes a result only, as long as it sets no variable and calls no

@@ -422,6 +422,14 @@ class PartitionClause:
         self.parser.skip_until()
         return change
 
+    def places(self) -> frozenset[Place]:
+        """The partitions and subpartitions that are listed at the cursor. Raises ReplicationError
+        1735 for one that the table does not have."""
+        if self.before is None:
+            raise not_exact(self.definition, "PARTITION (…)")
+        before = self.before
+        return frozenset(self._place_or_sub(before, name) for name in self._listed())
+
     def _named(self, before: Partitioning) -> list[int]:
         return [self._place(before, name) for name in self._listed()]
 

@@ -14,6 +14,7 @@ from applier.tables.partitioning.partitions import (
     Locate,
     Partition,
     PartitionChange,
+    PartitionClause,
     Partitioning,
     Place,
     locator,
@@ -37,6 +38,21 @@ def stands_in(
         return lambda row: locate(row) in places
     below = _sub_locator(definition, partitioning, session)
     return lambda row: locate(row) in places or (locate(row), below(row)) in places
+
+
+def named_partitions(
+    parser: Parser, definition: TableDefinition, session: Session
+) -> Callable[[Row], bool] | None:
+    """`PARTITION (p0, p1sp0)` at the cursor, behind a table: whether a row stands in one of them;
+    None where there is no such clause. Raises ReplicationError as `stands_in` does."""
+    if parser.word() != "PARTITION" or parser.op(1) != "(":
+        return None
+    parser.at += 2
+    clause = PartitionClause(definition, parser, definition.database)
+    places = clause.places()
+    parser.expect(")")
+    assert clause.before is not None
+    return stands_in(definition, clause.before, places, session)
 
 
 def kept_rows(
