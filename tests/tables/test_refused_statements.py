@@ -12,6 +12,7 @@ from applier.errors import ReplicationError
 from applier.tables.dml.load_file import load_data
 from applier.tables.dml.row_writer import StatementSession
 from applier.tables.dml.statements import execute_statement
+from applier.tables.expressions.operands import Session
 from tests.applier.logs import log
 from tests.binlog.build import gtid, query, write, xid
 from tests.tables.test_statements import SCHEMA, refused
@@ -130,6 +131,21 @@ def test_a_generated_column_that_cannot_be_computed_is_refused_where_it_is_neede
         with pytest.raises(ReplicationError, match="function COS") as caught:
             needs()
         assert caught.value.number == 1235
+
+
+def test_large_unsigned_numbers_in_greatest() -> None:
+    """5.7.29 gives -2 for the least of 1 and 18446744073709551614."""
+    sql = "UPDATE t SET a = {}(a, 18446744073709551614)"
+    for function, found in (("LEAST", 1), ("GREATEST", 18446744073709551614)):
+        tables = applier.load_schema(
+            "CREATE TABLE d.t (a BIGINT UNSIGNED); INSERT INTO d.t VALUES (1);"
+        )
+        with pytest.raises(ReplicationError) as caught:
+            session = StatementSession(Session(old=True))
+            execute_statement(tables, sql.format(function), "d", session)
+        assert caught.value.number == 1235
+        execute_statement(tables, sql.format(function), "d", StatementSession())
+        assert tables["d.t"].rows() == [(found,)]
 
 
 def test_a_default_that_other_columns_decide() -> None:

@@ -80,6 +80,8 @@ class StatementRows:
         self.session = session
         self.dialect: Dialect = session.expressions.dialect
         self.ignore = False
+        self._numbered = False
+        """Whether the statement has used a number of its INSERT_ID event."""
 
     def writer(self, column: Column, operand: Operand) -> Write:
         """How an operand is stored; for a generated column nothing but DEFAULT or NULL may be."""
@@ -172,8 +174,7 @@ class StatementRows:
                     column, definition, strict=strict or (alone and not self.ignore)
                 )
             row[at] = value
-        given = {at for at, write in assignments if write is not None}
-        self._number(table, row, given)
+        self._number(table, row, {at for at, _ in assignments})
         return tuple(row)
 
     def update(
@@ -281,8 +282,9 @@ class StatementRows:
     def _number(self, table: MemoryTable, row: list[Any], given: set[int]) -> None:
         """Fills an AUTO_INCREMENT column from the INSERT_ID event, or from the table's own counter.
 
-        NO_AUTO_VALUE_ON_ZERO is about a zero that is given; a column that is not among those gets a
-        number.
+        NO_AUTO_VALUE_ON_ZERO is about a zero that is given, as DEFAULT does; a column that is not
+        among those gets a number. A larger number that is given moves the next one only behind the first that was not
+        given (`adjust_next_insert_id_after_explicit_value`, sql/handler.cc).
         """
         at = next(
             (at for at, column in enumerate(table.definition.columns) if column.auto_increment),
@@ -300,7 +302,8 @@ class StatementRows:
         )
         if row[at] is not None and row[at] != zero:
             if (
-                session.insert_id is not None
+                self._numbered
+                and session.insert_id is not None
                 and isinstance(row[at], int)
                 and row[at] >= session.insert_id
             ):
@@ -317,4 +320,4 @@ class StatementRows:
                 cuts=not traits_of(table.definition).transactional,
             )  # fmt: skip
         if session.insert_id is not None:
-            session.insert_id = session.expressions.numbers.after(number)
+            session.insert_id, self._numbered = session.expressions.numbers.after(number), True

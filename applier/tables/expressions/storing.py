@@ -374,6 +374,7 @@ _FAMILIES: dict[str, Callable[[StoreColumn], Write]] = {
     **dict.fromkeys(("decimal", "float", "double"), _numeric),
     **dict.fromkeys(("char", "varchar", "tinytext", "text", "mediumtext", "longtext"), _text),
     **dict.fromkeys(("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"), _bytes),
+    "vector": _bytes,
     **MOMENT_WRITERS, "year": _year,
     "bit": _bit, "enum": _labels, "set": _labels, "json": _json,
     "uuid": _printed, "inet4": _printed, "inet6": _printed,
