@@ -171,6 +171,9 @@ def test_it_is_no_key(tmp_path: Path) -> None:
         "UPDATE t SET a = 1 LIMIT 2", "DELETE FROM t ORDER BY a IS NULL LIMIT 1",
         "UPDATE t SET b = UPPER('é')", "UPDATE t SET a = SIN(1)", "UPDATE t SET a = UUID()",
         "UPDATE t SET a = @@sql_mode", "UPDATE t SET b = SYSDATE()",
+        "DELETE FROM t WHERE (a, id) < (1, 2)", "DELETE FROM t WHERE (a, id) IN (SELECT 1, 2)",
+        "DELETE FROM t WHERE (a, id) IN ((1, 2.5))", "DELETE FROM t WHERE (a, id) = (1, 2, 3)",
+        "DELETE FROM t WHERE (b, id) IN ((0, 1))", "DELETE FROM t WHERE (a, id)",
     ],
 )  # fmt: skip
 def test_what_is_not_exact_is_refused(sql: str) -> None:

@@ -429,31 +429,6 @@ RESET;
 """,
     ),
     (
-        ALL,
-        """
-CREATE TABLE numbers (id INT AUTO_INCREMENT PRIMARY KEY, v INT);
-SET insert_id = 4;
-INSERT IGNORE INTO numbers (id, v) VALUES (5, 1), (NULL, 2), (NULL, 3), (30, 4), (NULL, 5);
-INSERT INTO numbers (id, v) VALUES (40, 6), (NULL, 7), (50, 8), (NULL, 9);
-SET sql_mode = 'NO_AUTO_VALUE_ON_ZERO';
-INSERT INTO numbers VALUES (DEFAULT, 10);
-INSERT INTO numbers VALUES (DEFAULT, 11), (NULL, 12) ON DUPLICATE KEY UPDATE v = 110;
-INSERT IGNORE INTO numbers (v, id) VALUES (13, DEFAULT), (14, NULL), (15, DEFAULT);
-INSERT INTO numbers (v) VALUES (16);
-RESET;
-""",
-    ),
-    (
-        ("9.7",),
-        """
-CREATE TABLE vectors (id INT PRIMARY KEY, v VECTOR(3));
-INSERT INTO vectors VALUES (1, 0x0000803f0000004000004040), (2, X'0000803F'), (3, NULL);
-INSERT INTO vectors VALUES (4, 0x0000803f000000400000403f00000040);
-UPDATE vectors SET v = _binary 0x00000040 WHERE id = 2;
-RESET;
-""",
-    ),
-    (
         ("5.7", "9.7"),
         """
 CREATE TABLE bl (id INT PRIMARY KEY, v INT) ENGINE=BLACKHOLE;

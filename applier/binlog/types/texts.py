@@ -268,8 +268,6 @@ def bit_from_sql(column: Column) -> Callable[[object], int]:
     return convert
 
 
-
-
 # MariaDB
 
 

@@ -283,8 +283,8 @@ class StatementRows:
         """Fills an AUTO_INCREMENT column from the INSERT_ID event, or from the table's own counter.
 
         NO_AUTO_VALUE_ON_ZERO is about a zero that is given, as DEFAULT does; a column that is not
-        among those gets a number. A larger number that is given moves the next one only behind the first that was not
-        given (`adjust_next_insert_id_after_explicit_value`, sql/handler.cc).
+        among those gets a number. A larger number that is given moves the next one only behind the
+        first that was not given (`adjust_next_insert_id_after_explicit_value`, sql/handler.cc).
         """
         at = next(
             (at for at, column in enumerate(table.definition.columns) if column.auto_increment),

@@ -1,0 +1,76 @@
+"""Statements in statement format that random scripts beside real servers found wrong or refused.
+Nothing of them is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from servers.server import Server
+
+from tests.servers.fixtures import ServerFactory
+from tests.tables.test_functions_servers import compared, run
+
+ALL = ("5.7", "9.7", "mariadb")
+SCRIPTS: tuple[tuple[tuple[str, ...], str], ...] = (
+    (
+        ALL,
+        """
+CREATE TABLE numbers (id INT AUTO_INCREMENT PRIMARY KEY, v INT);
+SET insert_id = 4;
+INSERT IGNORE INTO numbers (id, v) VALUES (5, 1), (NULL, 2), (NULL, 3), (30, 4), (NULL, 5);
+INSERT INTO numbers (id, v) VALUES (40, 6), (NULL, 7), (50, 8), (NULL, 9);
+SET sql_mode = 'NO_AUTO_VALUE_ON_ZERO';
+INSERT INTO numbers VALUES (DEFAULT, 10);
+INSERT INTO numbers VALUES (DEFAULT, 11), (NULL, 12) ON DUPLICATE KEY UPDATE v = 110;
+INSERT IGNORE INTO numbers (v, id) VALUES (13, DEFAULT), (14, NULL), (15, DEFAULT);
+INSERT INTO numbers (v) VALUES (16);
+""",
+    ),
+    (
+        ALL,
+        """
+CREATE TABLE pairs (id INT PRIMARY KEY, a INT, b VARCHAR(10), c DECIMAL(5, 2), n INT, r INT, s INT);
+INSERT INTO pairs VALUES (1, 1, 'x', 1.5, NULL, 0, 0), (2, 2, 'y', 2.5, 3, 0, 0),
+    (3, 3, 'X ', 1, 5, 0, 0), (4, NULL, NULL, NULL, 4, 0, 0), (5, 5, 'z', 5, 5, 0, 0),
+    (6, 6, 'w', 6, 6, 0, 0);
+UPDATE pairs SET r = r + 1 WHERE (a, b) IN ((1, 'X'), (5, 'q'), (NULL, 'y'));
+UPDATE pairs SET r = r + 10 WHERE (a, b) = (2, 'Y') OR (a, n) <=> (1, NULL);
+UPDATE pairs SET r = r + 100 WHERE ((a, n) <> (1, 7));
+UPDATE pairs SET r = r + 1000 WHERE NOT ((a, n) = (1, 7)) AND ROW(id, c) != ROW('2', 2.5);
+UPDATE pairs SET r = r + 10000 WHERE (a, n) NOT IN ((1, 7), (3, 5), (9, 9));
+UPDATE pairs SET s = (a, c) IN ((2, 2.50), (3, 1.00)), a = ((a, 1) = (1, 1)) + 5 WHERE (id) < 4;
+DELETE FROM pairs WHERE (id, 5) IN ((5, 5), (6, 6)) AND (b IN ('z', 'w'));
+""",
+    ),
+    (
+        ("9.7",),
+        """
+CREATE TABLE vectors (id INT PRIMARY KEY, v VECTOR(3));
+INSERT INTO vectors VALUES (1, 0x0000803f0000004000004040), (2, X'0000803F'), (3, NULL);
+UPDATE vectors SET v = _binary 0x00000040 WHERE id = 2;
+""",
+    ),
+)
+
+
+@pytest.fixture(scope="module", params=ALL)
+def server(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Iterator[Server]:
+    options: dict[str, str | int | bool | None] = {
+        "innodb_flush_log_at_trx_commit": 0,
+        "sync_binlog": 0,
+    }
+    started = server_factory(request.param, options=options)
+    yield started
+    started.close()
+
+
+def test_the_rows_are_the_servers(server: Server) -> None:
+    statements = ["SET sql_mode = ''"]
+    for servers, script in SCRIPTS:
+        if server.installed.recipe.name in servers:
+            statements += [*filter(None, map(str.strip, script.split(";\n")))]
+            statements += ["SET sql_mode = '', time_zone = DEFAULT"]
+    equal, different = compared(run(server, statements, ""), skip_errors="")
+    assert different == []
+    assert equal > 12
