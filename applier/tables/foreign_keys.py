@@ -206,6 +206,17 @@ class ForeignKeys:
         """The tables with keys that point to this one, itself left out."""
         return self._children.get(_name(definition), set()) - {_name(definition)}
 
+    def followers(self, parent: Name, *actions: str) -> set[Name]:
+        """The tables whose rows may follow those of `parent`; `actions`: on_delete, on_update."""
+        reached, left = set[Name](), [parent]
+        while left:
+            table = self._find(*left.pop())
+            links = [] if table is None else self._links_down(table)
+            acting = [one for one in links if ACTIONS & {getattr(one.key, a) for a in actions}]
+            left += (new := {_name(one.child.definition) for one in acting} - reached)
+            reached |= new
+        return reached
+
     def rename_parent(self, old: Name, new: Name, columns: Mapping[str, str] | None = None) -> None:
         """The keys that name `old` name `new` from now on. `columns`: old name in lower case -> new
         name, of columns that change theirs."""

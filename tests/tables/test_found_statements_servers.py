@@ -41,6 +41,21 @@ UPDATE pairs SET r = r + 1000 WHERE NOT ((a, n) = (1, 7)) AND ROW(id, c) != ROW(
 UPDATE pairs SET r = r + 10000 WHERE (a, n) NOT IN ((1, 7), (3, 5), (9, 9));
 UPDATE pairs SET s = (a, c) IN ((2, 2.50), (3, 1.00)), a = ((a, 1) = (1, 1)) + 5 WHERE (id) < 4;
 DELETE FROM pairs WHERE (id, 5) IN ((5, 5), (6, 6)) AND (b IN ('z', 'w'));
+DELETE FROM pairs ORDER BY b DESC, id LIMIT 1;
+DELETE IGNORE FROM pairs ORDER BY c, id LIMIT 1;
+""",
+    ),
+    (
+        ALL,
+        """
+CREATE TABLE signs (id INT PRIMARY KEY, s INT, u INT UNSIGNED, r VARCHAR(30), b BIGINT, y YEAR);
+INSERT INTO signs VALUES (1, 9, 10, '', 0, 1999), (2, -5, 100, '', 0, 1999),
+    (3, NULL, 7, '', 0, 1999), (4, 3, NULL, '', 0, 1999), (5, 88, 9, '', 0, 1999),
+    (6, 0, 9, '', 0, 1999);
+UPDATE signs SET r = CONCAT(GREATEST(s, u), ',', LEAST(s, u)), b = GREATEST(s, u);
+UPDATE signs SET b = b + 1 ORDER BY IFNULL(s, u), id LIMIT 2;
+UPDATE signs SET y = IFNULL(s, u), r = CONCAT(r, IFNULL(s, u) / 3, IF(id > 1, u, s)) WHERE id <> 2;
+DELETE FROM signs WHERE COALESCE(s, u) > 80;
 """,
     ),
     (

@@ -133,6 +133,41 @@ def test_a_generated_column_that_cannot_be_computed_is_refused_where_it_is_neede
         assert caught.value.number == 1235
 
 
+@pytest.mark.parametrize(
+    ("where", "left"),
+    [("f", None), ("s AND id", None), ("1 OR f", None), ("NOT f", 2), ("f > 0", 1), ("id", 0)],
+)
+def test_a_fraction_as_a_condition(where: str, left: int | None) -> None:
+    """5.7.29 takes one that stands alone for an integer; 9.7.4 and MariaDB do not."""
+    schema = (
+        "CREATE TABLE d.t (id INT, f DOUBLE, s CHAR(5)); "
+        "INSERT INTO d.t VALUES (1, 0.1, '1'), (2, 0, 'x'), (3, 0.4, '0.4');"
+    )
+    tables = applier.load_schema(schema)
+    execute_statement(tables, f"DELETE FROM t WHERE {where}", "d", StatementSession())
+    old = applier.load_schema(schema)
+    if left is None:
+        with pytest.raises(ReplicationError, match="as a condition"):
+            session = StatementSession(Session(old=True))
+            execute_statement(old, f"DELETE FROM t WHERE {where}", "d", session)
+        return
+    execute_statement(old, f"DELETE FROM t WHERE {where}", "d", StatementSession(Session(old=True)))
+    assert len(old["d.t"]) == len(tables["d.t"]) == left
+
+
+def test_auto_increment_behind_other_columns_of_its_key() -> None:
+    """MyISAM counts by group there, and a log has no INSERT_ID."""
+    schema = "CREATE TABLE d.t (a INT, b INT AUTO_INCREMENT, PRIMARY KEY (a, b){}) ENGINE=MyISAM;"
+    for more, number in (("", 1235), (", KEY (b)", None)):
+        tables = applier.load_schema(schema.format(more))
+        try:
+            execute_statement(tables, "INSERT INTO t (a) VALUES (1)", "d", StatementSession())
+            found = None
+        except ReplicationError as error:
+            found = error.number
+        assert found == number
+
+
 def test_large_unsigned_numbers_in_greatest() -> None:
     """5.7.29 gives -2 for the least of 1 and 18446744073709551614."""
     sql = "UPDATE t SET a = {}(a, 18446744073709551614)"

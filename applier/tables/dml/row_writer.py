@@ -309,6 +309,8 @@ class StatementRows:
             ):
                 session.insert_id = session.expressions.numbers.after(row[at])
             return
+        if session.insert_id is None and all(key.columns[0] != at for key in table.definition.keys):
+            raise unsupported(f"numbers of `{column.name}` by the columns before it in its key")
         number = session.insert_id if session.insert_id is not None else table.auto_increment
         refuse_no_number(
             number, mariadb=self.dialect.mariadb, from_event=session.insert_id is not None

@@ -36,6 +36,7 @@ from applier.tables.expressions.operands import (
     Session,
     as_text,
     column_operand,
+    condition,
     constant,
     unsupported,
 )
@@ -123,7 +124,7 @@ class ExpressionParser:
         concatenates = self.dialect.sql_mode & SqlModeFlag.PIPES_AS_CONCAT
         left = self._exclusive()
         while self.parser.accept_any("OR", "" if concatenates else "||"):
-            left = either(left, self._exclusive())
+            left = either(self._condition(left), self._condition(self._exclusive()))
         return left
 
     def _exclusive(self) -> Operand:
@@ -135,8 +136,11 @@ class ExpressionParser:
     def _both(self) -> Operand:
         left = self._not()
         while self.parser.accept_any("AND", "&&"):
-            left = both(left, self._not())
+            left = both(self._condition(left), self._condition(self._not()))
         return left
+
+    def _condition(self, operand: Operand) -> Operand:
+        return operand if self.session is None else condition(operand, self.dialect)
 
     def _not(self) -> Operand:
         if not self.dialect.sql_mode & SqlModeFlag.HIGH_NOT_PRECEDENCE and self.parser.accept(

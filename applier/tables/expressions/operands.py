@@ -440,6 +440,15 @@ def truth(operand: Operand) -> Callable[[Scope], bool | None]:
     return value
 
 
+def condition(operand: Operand, dialect: Dialect) -> Operand:
+    """An operand of WHERE and ON, or of AND and OR, beside which a constant falls away. What stands
+    there alone 5.x takes for an integer, so that 0.1 does not hold (seen on 5.7.29): raises
+    ReplicationError 1235 for another kind."""
+    if dialect.old and operand.kind not in INTEGERS | {OperandKind.NULL}:
+        raise unsupported(f"{operand.sql} as a condition")
+    return operand
+
+
 # collations
 
 
