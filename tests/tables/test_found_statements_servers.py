@@ -59,6 +59,57 @@ DELETE FROM signs WHERE COALESCE(s, u) > 80;
 """,
     ),
     (
+        ALL,
+        """
+CREATE TABLE source (id INT AUTO_INCREMENT PRIMARY KEY, a INT, b CHAR(10), UNIQUE (b));
+INSERT INTO source VALUES (1, 0, 'p'), (2, 0, 'q'), (30, 0, 'y'), (50, 0, 'z');
+CREATE TABLE one LIKE source;
+INSERT INTO one SELECT * FROM source WHERE id < 50 ORDER BY id;
+INSERT INTO one (id, a, b) VALUES (36, 5, 'b'), (NULL, 2, 'b'), (0, 4, '')
+    ON DUPLICATE KEY UPDATE id = VALUES(id);
+CREATE TABLE two LIKE source;
+INSERT INTO two SELECT * FROM source ORDER BY id;
+INSERT INTO two (id, b) VALUES (NULL, 'q'), (0, 'p'), (NULL, 's')
+    ON DUPLICATE KEY UPDATE id = id + 50;
+CREATE TABLE three LIKE source;
+INSERT INTO three SELECT * FROM source ORDER BY id;
+SET insert_id = 7;
+INSERT INTO three (a, b) VALUES (4, 'm'), (5, 'y'), (6, 'n'), (7, 'z'), (8, 'o')
+    ON DUPLICATE KEY UPDATE a = 9;
+CREATE TABLE four LIKE source;
+INSERT INTO four SELECT * FROM source ORDER BY id;
+SET insert_id = 7, auto_increment_increment = 5;
+INSERT INTO four (a, b) VALUES (5, 'y'), (6, 'n'), (0, 'z'), (3, 'k')
+    ON DUPLICATE KEY UPDATE id = VALUES(id), a = 4;
+SET auto_increment_increment = 1;
+""",
+    ),
+    (
+        ALL,
+        """
+CREATE TABLE parent (id INT PRIMARY KEY, b CHAR(10), c INT, r INT, UNIQUE (b), UNIQUE (r));
+INSERT INTO parent VALUES (1, 'x', 0, 10), (2, 'q', 0, 20), (3, 'y', 0, 30), (4, 'z', 0, 40);
+CREATE TABLE nulled (x INT PRIMARY KEY, p INT, q INT,
+    FOREIGN KEY (p) REFERENCES parent (id) ON DELETE SET NULL,
+    FOREIGN KEY (q) REFERENCES parent (r) ON DELETE SET NULL);
+CREATE TABLE gone (x INT PRIMARY KEY, p INT,
+    FOREIGN KEY (p) REFERENCES parent (id) ON DELETE CASCADE ON UPDATE CASCADE);
+INSERT INTO nulled SELECT id, id, r FROM parent ORDER BY id;
+INSERT INTO gone SELECT id, id FROM parent ORDER BY id;
+REPLACE INTO parent VALUES (1, 'n', 1, 10), (2, 'q', 1, 21), (5, 'w', 1, 30), (6, 'z', 1, 41);
+""",
+    ),
+    (
+        ("9.7",),
+        """
+CREATE TABLE kept (id INT PRIMARY KEY, c INT);
+INSERT INTO kept VALUES (1, 0), (2, 0);
+CREATE TABLE restricts (x INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES kept (id));
+INSERT INTO restricts VALUES (1, 1);
+REPLACE INTO kept VALUES (1, 5), (2, 6);
+""",
+    ),
+    (
         ("9.7",),
         """
 CREATE TABLE vectors (id INT PRIMARY KEY, v VECTOR(3));
