@@ -100,6 +100,20 @@ REPLACE INTO parent VALUES (1, 'n', 1, 10), (2, 'q', 1, 21), (5, 'w', 1, 30), (6
 """,
     ),
     (
+        ("5.7", "9.7"),
+        """
+CREATE TABLE documents (id INT PRIMARY KEY, j JSON, k JSON, m JSON, s VARCHAR(100), n INT);
+INSERT INTO documents (id, j) VALUES (1, 'null'), (2, '"x"'),
+    (3, '{"a": null, "b": [null, 1], "0": 5}'), (4, '[null, 2]'), (5, NULL), (6, '3');
+UPDATE documents SET k = j, m = JSON_EXTRACT(j, '$[0][0]'), s = JSON_UNQUOTE(j), n = j IS NULL;
+CREATE TABLE copies LIKE documents;
+INSERT INTO copies (id, k, m, s)
+    SELECT id + 10, k, JSON_EXTRACT(j, '$.b[0]'), CAST(j AS CHAR) FROM documents ORDER BY id;
+UPDATE documents SET m = CAST('null' AS JSON), k = JSON_EXTRACT('null', '$') WHERE id = 4;
+UPDATE documents SET s = j->>'$[0]', n = JSON_VALID(j) WHERE id < 5;
+""",
+    ),
+    (
         ("9.7",),
         """
 CREATE TABLE kept (id INT PRIMARY KEY, c INT);
