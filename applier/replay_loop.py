@@ -135,7 +135,7 @@ class ReplayLoop:
         self.maps = self._context.maps
         """Table id -> the map; of a table that is not wanted, its database."""
         self.xa = XaTransactions(tables)
-        self._inexact = InexactTables(options, self.result)
+        self._inexact = InexactTables(options, self.result, tables)
         self._position = ReplayPosition(self.result, self.transaction)
         self._fde: FormatDescription | None = None
         self._version = ""
@@ -405,7 +405,7 @@ class ReplayLoop:
             error.hint = needs_more(self.options.only, error.number, query) or error.hint
             self._inexact.pass_over(error, query)
         else:
-            self._inexact.forget_dropped(query, self.tables)
+            self._inexact.forget_dropped(query)
 
     def _load(self, event: Event) -> None:
         assert self._fde is not None

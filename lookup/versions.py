@@ -65,6 +65,9 @@ class ServerRules:
     read_rnd_deleted for it."""
     invisible_columns: bool = True
     """A column may be INVISIBLE: from MySQL 8.0.23 and MariaDB 10.3 on."""
+    replace_keeps_children: bool = False
+    """REPLACE carries out no ON DELETE for a row whose referenced values the new one has, too: the
+    server and not InnoDB looks after foreign keys (seen on 9.7.4)."""
     source_word: str = "source"
     """What the server calls the source in its messages."""
 
@@ -101,7 +104,13 @@ RULES: dict[str, ServerRules] = {
         ),
         ServerRules("8.0", _IH, functional_needs_index_scan=True, spatial_keys="with an SRID"),
         ServerRules("8.4", _IH, row_search_selectable=False, spatial_keys="with an SRID"),
-        ServerRules("9.7", _IH, row_search_selectable=False, spatial_keys="with an SRID"),
+        ServerRules(
+            "9.7",
+            _IH,
+            row_search_selectable=False,
+            spatial_keys="with an SRID",
+            replace_keeps_children=True,
+        ),
         ServerRules(
             "mariadb",
             frozenset(),

@@ -13,17 +13,19 @@ from applier.result import ReplayResult
 from applier.tables.catalog import Tables
 from applier.tables.sql.statement_names import names_of
 
+_CALLS = re.compile(r"(?i)\b(CALL|EXECUTE)\b")
 _DROPS = re.compile(rb"(?i)\s*DROP\s+(TABLE|DATABASE|SCHEMA)\b")
 
 
 class InexactTables:
     """`ReplayResult.inexact` while it grows."""
 
-    __slots__ = ("options", "result")
+    __slots__ = ("options", "result", "tables")
 
-    def __init__(self, options: ReplayOptions, result: ReplayResult) -> None:
+    def __init__(self, options: ReplayOptions, result: ReplayResult, tables: Tables) -> None:
         self.options = options
         self.result = result
+        self.tables = tables
 
     def pass_over(self, error: ReplicationError, query: Query | None = None) -> None:
         """An event that could not be opened: raises its error unless that is in the skip list."""
@@ -51,7 +53,7 @@ class InexactTables:
             if _is_named(table.rpartition(".")[2].lower(), sql):
                 self._add(self._changed(query), reason)
 
-    def forget_dropped(self, query: Query, tables: Tables) -> None:
+    def forget_dropped(self, query: Query) -> None:
         """A table that was dropped is forgotten: what is made under its name later is exact."""
         if not (self.result.inexact and _DROPS.match(query.sql)):
             return
@@ -60,20 +62,36 @@ class InexactTables:
         databases = {rewrite.get(name, name) for name in names.databases}
         for table in list(self.result.inexact):
             is_named = table in dropped or table.partition(".")[0] in databases
-            if is_named and table not in tables:
+            if is_named and table not in self.tables:
                 del self.result.inexact[table]
 
     def _add(self, tables: Iterable[str], reason: str) -> None:
         for table in tables:
             self.result.inexact.setdefault(table, reason)
 
-    def _changed(self, query: Query) -> list[str]:
-        """Tables that a statement changes, by their names here; "" where they are not known."""
+    def _changed(self, query: Query) -> set[str]:
+        """Tables that a statement changes, by their names here, and those that follow them by
+        foreign keys and triggers; "" where they are not known."""
         rewrite = self.options.rewrite
-        return [
-            f"{rewrite.get(database, database)}.{table}"
-            for database, table in names_of(query).tables
-        ] or [""]
+        left = [
+            (rewrite.get(database, database), name) for database, name in names_of(query).tables
+        ]
+        found = set(left)
+        unknown = not found
+        while left:
+            name = left.pop()
+            new = self.tables.foreign_keys.followers(name, "on_delete", "on_update")
+            for body in self.tables.triggers.bodies(*name):
+                new |= self._named_in(body)
+                unknown = unknown or _CALLS.search(body) is not None
+            left += new - found
+            found |= new
+        return {f"{database}.{name}" for database, name in found} | ({""} if unknown else set())
+
+    def _named_in(self, body: str) -> set[tuple[str, str]]:
+        definitions = (table.definition for table in self.tables)
+        sql = body.lower()
+        return {(one.database, one.name) for one in definitions if _is_named(one.name.lower(), sql)}
 
 
 def _is_named(table: str, sql: str) -> bool:

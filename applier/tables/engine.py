@@ -64,8 +64,9 @@ class References(Protocol):
         """After `old` has become `row`: carries out ON UPDATE, then checks whether each foreign key
         points to a row."""
 
-    def parent_deleted(self, parent: MemoryTable, row: Row) -> None:
-        """After `row` has gone: carries out ON DELETE. Raises RowIsReferenced."""
+    def parent_deleted(self, parent: MemoryTable, row: Row, instead: Row | None = None) -> None:
+        """After `row` has gone: carries out ON DELETE for the keys to which a row that comes
+        `instead` does not give the same values. Raises RowIsReferenced."""
 
 
 class MemoryTable:
@@ -345,8 +346,9 @@ class MemoryTable:
             self.foreign_keys.row_updated(self, old, row)
         return new_ref
 
-    def delete(self, ref: Ref) -> None:
-        """Removes a row. Raises RowIsReferenced, and then nothing has changed."""
+    def delete(self, ref: Ref, instead: Row | None = None) -> None:
+        """Removes a row. `instead`: as `References.parent_deleted` has it. Raises RowIsReferenced,
+        and then nothing has changed."""
         row = self._rows[ref]
         self._remove(ref, row)
         if self._slots:
@@ -354,7 +356,7 @@ class MemoryTable:
         if self.journal is not None:
             self.journal.append((self, ref, row, None, None))
         if self.foreign_keys is not None:
-            self.foreign_keys.parent_deleted(self, row)
+            self.foreign_keys.parent_deleted(self, row, instead)
 
     def truncate(self) -> None:
         """Removes all rows without a trace for rollback, as the server's TRUNCATE does."""

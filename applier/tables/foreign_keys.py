@@ -206,6 +206,17 @@ class ForeignKeys:
         """The tables with keys that point to this one, itself left out."""
         return self._children.get(_name(definition), set()) - {_name(definition)}
 
+    def followers(self, parent: Name, *actions: str) -> set[Name]:
+        """The tables whose rows may follow those of `parent`; `actions`: on_delete, on_update."""
+        reached, left = set[Name](), [parent]
+        while left:
+            table = self._find(*left.pop())
+            links = [] if table is None else self._links_down(table)
+            acting = [one for one in links if ACTIONS & {getattr(one.key, a) for a in actions}]
+            left += (new := {_name(one.child.definition) for one in acting} - reached)
+            reached |= new
+        return reached
+
     def rename_parent(self, old: Name, new: Name, columns: Mapping[str, str] | None = None) -> None:
         """The keys that name `old` name `new` from now on. `columns`: old name in lower case -> new
         name, of columns that change theirs."""
@@ -262,14 +273,11 @@ class ForeignKeys:
         name = _name(table.definition)
         links = self._downwards.get(name)
         if links is None:
-            children = [
-                child
-                for child in (self._find(*child) for child in self._children.get(name, ()))
-                if child is not None
-            ]
+            children = (self._find(*child) for child in self._children.get(name, ()))
             found = [
                 self._link(key, child)
                 for child in children
+                if child is not None
                 for key in child.definition.foreign_keys
                 if (key.referenced_database, key.referenced_table) == name
             ]
@@ -299,14 +307,15 @@ class ForeignKeys:
             if link is None or not link.has_parent(row, old):
                 raise NoReferencedRow(_message("add or update a child row", table.definition, key))
 
-    def parent_deleted(self, parent: MemoryTable, row: Row) -> None:
-        """Carries out ON DELETE for the rows that point to `row`, which has just gone. Raises
-        RowIsReferenced, CascadeTooDeep."""
+    def parent_deleted(self, parent: MemoryTable, row: Row, instead: Row | None = None) -> None:
+        """Carries out ON DELETE for the rows that point to `row`, which has just gone, where
+        `instead` does not take its place. Raises RowIsReferenced, CascadeTooDeep."""
         if not self.enabled:
             return
         with self._all_or_nothing(parent):
             for link in self._links_down(parent):
-                for ref in link.children(row):
+                stays = instead is not None and all(row[at] == instead[at] for at in link.theirs)
+                for ref in () if stays else link.children(row):
                     self._act(link, link.key.on_delete, ref, None)
 
     def row_updated(self, parent: MemoryTable, old: Row, row: Row) -> None:

@@ -45,6 +45,7 @@ from applier.tables.sql.set_statement import check_variables
 from applier.tables.sql.sql_mode_flags import SqlModeFlag
 from applier.tables.sql.sql_text import UNREADABLE, reason
 from applier.tables.sql.statement_kind import executed_statement, statement_kind
+from lookup.versions import RULES
 
 _IS_NULL = re.compile(r"\bIS\s+NULL\b", re.IGNORECASE)
 """Under sql_auto_is_null an AUTO_INCREMENT column is NULL where it has the last number inserted."""
@@ -239,6 +240,7 @@ class StatementApplier:
                 raise unsupported(f"a backslash of two bytes from a client with {session.client}")
         session.lc_time_names = query.variables.lc_time_names or 0
         session.numbers = NumberSteps(*(query.variables.auto_increment or ()))
+        self.statement.replace_keeps_children = RULES[self.server].replace_keeps_children
         self.statement.explicit_defaults_for_timestamp = self._explicit_defaults(query.variables)
 
 

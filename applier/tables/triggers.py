@@ -16,12 +16,14 @@ EVENTS = ("INSERT", "UPDATE", "DELETE")
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """`events`: those of EVENTS that fire it. A trigger is in the database of its table."""
+    """`events`: those of EVENTS that fire it. `body`: the SQL behind the table's name. A trigger is
+    in the database of its table."""
 
     database: str
     name: str
     table: str
     events: tuple[str, ...]
+    body: str = ""
 
 
 class Triggers:
@@ -44,7 +46,9 @@ class Triggers:
             events.append(self._event(parser))
         parser.expect("ON")
         table_database, table = parser.table_name(own_database)
-        self._by_name[own_database, name] = Trigger(table_database, name, table, tuple(events))
+        self._by_name[own_database, name] = Trigger(
+            table_database, name, table, tuple(events), parser.rest()
+        )
 
     def drop(self, parser: Parser, database: str) -> None:
         """DROP TRIGGER; one that is not known changes nothing."""
@@ -71,6 +75,14 @@ class Triggers:
         twin = Triggers()
         twin._by_name = self._by_name.copy()
         return twin
+
+    def bodies(self, database: str, table: str) -> list[str]:
+        """What the triggers of a table do."""
+        return [
+            trigger.body
+            for trigger in self._by_name.values()
+            if (trigger.database, trigger.table) == (database, table)
+        ]
 
     def refuse(self, database: str, table: str, *events: str) -> None:
         """Raises ReplicationError 1235 where a statement with these events fires a trigger of the

@@ -213,7 +213,7 @@ class UnionTable(MemoryTable):
         place, own = ref
         return place, self._carry(place, lambda table: table.update(own, row))
 
-    def delete(self, ref: Ref) -> None:
+    def delete(self, ref: Ref, instead: Row | None = None) -> None:
         place, own = ref
         self._carry(place, lambda table: table.delete(own))
 

@@ -8,6 +8,7 @@ computed anew for that; one that is not exact here is refused where it is asked 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence, Set
 from typing import Any
 
@@ -29,6 +30,13 @@ OF_THE_SESSION = frozenset(
     """.split()
 )
 """Functions with another value for each session or moment."""
+_OF_THE_MOMENT = frozenset(
+    """
+        curdate current_date current_time current_timestamp curtime localtime localtimestamp now
+        sysdate utc_date utc_time utc_timestamp
+    """.split()
+)
+_MOMENT_IN_SECONDS = re.compile(r"\bunix_timestamp\s*\(\s*\)", re.IGNORECASE)
 OF_SETTINGS = frozenset("date_format dayname format monthname time_format week".split())
 """Functions that settings of the session decide: lc_time_names, default_week_format."""
 
@@ -37,11 +45,12 @@ def as_read(definition: TableDefinition, rows: Sequence[Row], dialect: Dialect) 
     """The rows as a session at +00:00 of such a server reads them; a value that is not exact is one
     of `Unevaluated`."""
     places = of_the_session(definition) + _overwritten(definition, dialect)
-    quotients = _quotients(definition, dialect)
-    if not (places or quotients) or not rows:
+    quotients, unlogged = _quotients(definition, dialect), _unlogged(definition)
+    if not (places or quotients or unlogged) or not rows:
         return rows
     generate = row_generator(definition, Session.at_utc(dialect), stored=False)
     assert generate is not None
+    moments = {at: _moment_value(definition, at) for at in _of_the_moment(definition)}
     found = []
     for row in rows:
         made, shown = generate(row), list(row)
@@ -49,8 +58,31 @@ def as_read(definition: TableDefinition, rows: Sequence[Row], dialect: Dialect) 
             shown[at] = made[at]
         for at in quotients:
             shown[at] = _same_digits(definition, at, row[at], made[at])
+        for at in unlogged:
+            shown[at] = made[at] if row[at] is None else row[at]
+        for at, unknown in moments.items():
+            shown[at] = unknown
         found.append(tuple(shown))
     return found
+
+
+def _of_the_moment(definition: TableDefinition) -> list[int]:
+    """The virtual columns with another value each time that they are read, which only MariaDB
+    has."""
+    names, found = set(_OF_THE_MOMENT), []
+    for at, column in enumerate(definition.columns):
+        expression = column.expression or ""
+        if column.is_virtual and (
+            names_in(expression) & names or _MOMENT_IN_SECONDS.search(expression)
+        ):
+            names.add(column.name.lower())
+            found.append(at)
+    return found
+
+
+def _moment_value(definition: TableDefinition, at: int) -> Unevaluated:
+    why = f"virtual column {definition.columns[at].name} hangs on the moment at which it is read"
+    return unknown_value(definition, at, why, "leave the table out with --exclude-table")
 
 
 def _overwritten(definition: TableDefinition, dialect: Dialect) -> tuple[int, ...]:
@@ -70,6 +102,18 @@ def _overwritten(definition: TableDefinition, dialect: Dialect) -> tuple[int, ..
         and at in keyed
         and column.name.lower() in named
         and column.type.endswith(("blob", "text"))
+    )
+
+
+def _unlogged(definition: TableDefinition) -> tuple[int, ...]:
+    """Virtual columns without a key of MariaDB's system-versioned tables: an image under
+    binlog_row_image=MINIMAL has NULL for them where the statement did not need them (seen on
+    10.11.18)."""
+    if not any(column.system_time for column in definition.columns):
+        return ()
+    keyed = {at for key in definition.keys for at in key.columns}
+    return tuple(
+        at for at, column in enumerate(definition.columns) if column.is_virtual and at not in keyed
     )
 
 
@@ -137,10 +181,11 @@ def of_the_session(definition: TableDefinition, *, virtual: bool = True) -> tupl
 def _hangs_on_session(
     column: Column, named: set[str], moments: set[str], others: set[str], known: Set[str]
 ) -> bool:
-    """A TIMESTAMP is shown in the session's time zone, and so is what is made of one. Of
-    UNIX_TIMESTAMP it is the other way round: only that of a TIMESTAMP is the same in each."""
-    if named & OF_THE_SESSION or named & others:
+    """User variables are the session's. A TIMESTAMP is shown in its time zone, and so is what is
+    made of one. Of UNIX_TIMESTAMP it is the other way round: only that of a TIMESTAMP is the same
+    in each."""
+    if named & OF_THE_SESSION or named & others or any(name.startswith("@") for name in named):
         return True
     if "unix_timestamp" in named:
-        return bool(named & known)
+        return bool(named & known) or _MOMENT_IN_SECONDS.search(column.expression or "") is not None
     return bool(named & moments) != (column.type == "timestamp")

@@ -372,6 +372,38 @@ def test_a_copy_of_a_table_with_a_backtick_in_its_name_is_not_exact_either(tmp_p
     assert set(result.inexact) == {"d.a`b", "d.v"}
 
 
+@pytest.mark.parametrize(
+    ("action", "body", "inexact"),
+    [
+        (b"ON DELETE CASCADE", None, {"d.p", "d.c"}), (b"ON UPDATE SET NULL", None, {"d.p", "d.c"}),
+        (b"ON DELETE RESTRICT", None, {"d.p"}),
+        (b"", b"INSERT INTO w VALUES (1)", {"d.p", "d.w", "d.wc"}),
+        (b"", b"BEGIN CALL q(1); END", {"d.p", ""}),
+    ],
+)  # fmt: skip
+def test_what_follows_a_skipped_statement_is_not_exact_either(
+    tmp_path: Path, action: bytes, body: bytes | None, inexact: set[str]
+) -> None:
+    """By foreign keys and by triggers."""
+    statements = [
+        b"CREATE TABLE p (a INT PRIMARY KEY)",
+        b"CREATE TABLE c (a INT, FOREIGN KEY (a) REFERENCES p (a) " + action + b")",
+        b"CREATE TABLE w (a INT PRIMARY KEY)",
+        b"CREATE TABLE wc (a INT, FOREIGN KEY (a) REFERENCES w (a) ON DELETE CASCADE)",
+        b"UPDATE p SET a = SLEEP(1)",
+    ]
+    if body is not None:
+        statements.insert(4, b"CREATE TRIGGER g AFTER UPDATE ON p FOR EACH ROW " + body)
+    events = [
+        event
+        for number, sql in enumerate(statements, 1)
+        for event in (gtid(number), query(sql, b"d"))
+    ]
+    _, result = replay_log(tmp_path, log(*events), skip_errors="1235")
+    assert result.error is None, result.error
+    assert set(result.inexact) == inexact
+
+
 # compressed content
 
 

@@ -3,6 +3,7 @@ where it ends."""
 
 from __future__ import annotations
 
+import struct
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -60,6 +61,21 @@ def test_text_is_in_the_character_set_of_the_dump(head: bytes, literal: bytes, s
         + b");"
     )
     assert applier.load_schema(sql.decode("utf-8", "surrogateescape"))["d.t"].rows() == [(stored,)]
+
+
+def test_a_vector_is_read_from_its_bytes() -> None:
+    """As mysqldump of 9.x writes it, without --hex-blob and with it."""
+    sql = (
+        b"CREATE TABLE d.t (v VECTOR(3)); SET NAMES utf8mb4; INSERT INTO d.t VALUES "
+        rb"(_binary '\0\0"
+        b"\x80?"
+        rb"\0\0\0@\0\0@@'), (0x0000803F), (NULL);"
+    )
+    rows = applier.load_schema(sql.decode("utf-8", "surrogateescape"))["d.t"].rows()
+    assert rows == [(struct.pack("<3f", 1, 2, 3),), (struct.pack("<f", 1),), (None,)]
+    for wrong in ("0x0000803F0000803F0000803F0000803F", "'abc'", "0x0000C07F"):
+        with pytest.raises(InputError, match=r"column 'v'|'v' cannot"):
+            applier.load_schema(f"CREATE TABLE d.t (v VECTOR(3)); INSERT INTO d.t VALUES ({wrong})")
 
 
 @pytest.mark.parametrize(

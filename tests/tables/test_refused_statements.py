@@ -12,6 +12,7 @@ from applier.errors import ReplicationError
 from applier.tables.dml.load_file import load_data
 from applier.tables.dml.row_writer import StatementSession
 from applier.tables.dml.statements import execute_statement
+from applier.tables.expressions.operands import Session
 from tests.applier.logs import log
 from tests.binlog.build import gtid, query, write, xid
 from tests.tables.test_statements import SCHEMA, refused
@@ -132,6 +133,56 @@ def test_a_generated_column_that_cannot_be_computed_is_refused_where_it_is_neede
         assert caught.value.number == 1235
 
 
+@pytest.mark.parametrize(
+    ("where", "left"),
+    [("f", None), ("s AND id", None), ("1 OR f", None), ("NOT f", 2), ("f > 0", 1), ("id", 0)],
+)
+def test_a_fraction_as_a_condition(where: str, left: int | None) -> None:
+    """5.7.29 takes one that stands alone for an integer; 9.7.4 and MariaDB do not."""
+    schema = (
+        "CREATE TABLE d.t (id INT, f DOUBLE, s CHAR(5)); "
+        "INSERT INTO d.t VALUES (1, 0.1, '1'), (2, 0, 'x'), (3, 0.4, '0.4');"
+    )
+    tables = applier.load_schema(schema)
+    execute_statement(tables, f"DELETE FROM t WHERE {where}", "d", StatementSession())
+    old = applier.load_schema(schema)
+    if left is None:
+        with pytest.raises(ReplicationError, match="as a condition"):
+            session = StatementSession(Session(old=True))
+            execute_statement(old, f"DELETE FROM t WHERE {where}", "d", session)
+        return
+    execute_statement(old, f"DELETE FROM t WHERE {where}", "d", StatementSession(Session(old=True)))
+    assert len(old["d.t"]) == len(tables["d.t"]) == left
+
+
+def test_auto_increment_behind_other_columns_of_its_key() -> None:
+    """MyISAM counts by group there, and a log has no INSERT_ID."""
+    schema = "CREATE TABLE d.t (a INT, b INT AUTO_INCREMENT, PRIMARY KEY (a, b){}) ENGINE=MyISAM;"
+    for more, number in (("", 1235), (", KEY (b)", None)):
+        tables = applier.load_schema(schema.format(more))
+        try:
+            execute_statement(tables, "INSERT INTO t (a) VALUES (1)", "d", StatementSession())
+            found = None
+        except ReplicationError as error:
+            found = error.number
+        assert found == number
+
+
+def test_large_unsigned_numbers_in_greatest() -> None:
+    """5.7.29 gives -2 for the least of 1 and 18446744073709551614."""
+    sql = "UPDATE t SET a = {}(a, 18446744073709551614)"
+    for function, found in (("LEAST", 1), ("GREATEST", 18446744073709551614)):
+        tables = applier.load_schema(
+            "CREATE TABLE d.t (a BIGINT UNSIGNED); INSERT INTO d.t VALUES (1);"
+        )
+        with pytest.raises(ReplicationError) as caught:
+            session = StatementSession(Session(old=True))
+            execute_statement(tables, sql.format(function), "d", session)
+        assert caught.value.number == 1235
+        execute_statement(tables, sql.format(function), "d", StatementSession())
+        assert tables["d.t"].rows() == [(found,)]
+
+
 def test_a_default_that_other_columns_decide() -> None:
     tables = applier.load_schema(
         "CREATE TABLE d.t (a INT, b INT DEFAULT (a + 1)); INSERT INTO d.t VALUES (1, 5);"
@@ -155,6 +206,9 @@ def test_it_is_no_key(tmp_path: Path) -> None:
         "UPDATE t SET a = 1 LIMIT 2", "DELETE FROM t ORDER BY a IS NULL LIMIT 1",
         "UPDATE t SET b = UPPER('é')", "UPDATE t SET a = SIN(1)", "UPDATE t SET a = UUID()",
         "UPDATE t SET a = @@sql_mode", "UPDATE t SET b = SYSDATE()",
+        "DELETE FROM t WHERE (a, id) < (1, 2)", "DELETE FROM t WHERE (a, id) IN (SELECT 1, 2)",
+        "DELETE FROM t WHERE (a, id) IN ((1, 2.5))", "DELETE FROM t WHERE (a, id) = (1, 2, 3)",
+        "DELETE FROM t WHERE (b, id) IN ((0, 1))", "DELETE FROM t WHERE (a, id)",
     ],
 )  # fmt: skip
 def test_what_is_not_exact_is_refused(sql: str) -> None:

@@ -8,6 +8,7 @@ import pytest
 from servers.server import Server
 
 import applier
+from applier.errors import ReplicationError
 from applier.tables.catalog import Tables
 from tests.servers.fixtures import ServerFactory
 
@@ -55,3 +56,64 @@ def test_one_in_a_key_that_another_one_names(server: Server, virtual: str, tmp_p
     """9.7.4 logs "70" for the BLOB: the old value's byte lies over the new value's."""
     ours, theirs = dumped(server, "INT", virtual, tmp_path)
     assert ours == theirs == "50"
+
+
+def test_one_of_a_versioned_table_in_minimal_images(
+    server_factory: ServerFactory, tmp_path: Path
+) -> None:
+    """MariaDB's images have NULL for a virtual column that the statement did not need."""
+    server = server_factory.shared("mariadb")
+    with server.connect(autocommit=True) as connection, connection.cursor() as cursor:
+        for sql in (
+            "DROP DATABASE IF EXISTS virtual_columns",
+            "FLUSH LOGS",
+            "CREATE DATABASE virtual_columns",
+            "USE virtual_columns",
+            "SET SESSION binlog_format = ROW, binlog_row_image = MINIMAL",
+            """CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR(9), b INT,
+                v VARCHAR(9) AS (UPPER(a)) VIRTUAL, w VARCHAR(9) AS (REVERSE(v)) VIRTUAL,
+                x VARCHAR(9) AS (UPPER(a)) VIRTUAL, KEY (x)) WITH SYSTEM VERSIONING""",
+            "INSERT INTO t (id, a) VALUES (1, 'ab'), (2, 'cd'), (3, 'ef'), (4, NULL)",
+            "UPDATE t SET b = 5 WHERE id = 2",
+            "DELETE FROM t WHERE id = 3",
+            "FLUSH LOGS",
+            "SELECT v, w, x FROM t ORDER BY id",
+        ):
+            cursor.execute(sql)
+        theirs = list(cursor.fetchall())
+    memory = Tables()
+    result = applier.replay([server.binlog_files()[-2]], into=memory)
+    assert result.error is None, result.error
+    memory.dump(tmp_path)
+    _, *rows = (tmp_path / "virtual_columns.t.tsv").read_text().splitlines()
+    ours = [
+        tuple(None if cell == "\\N" else cell for cell in row.split("\t")[3:6])
+        for row in sorted(rows)
+    ]
+    assert ours == theirs == [("AB", "BA", "AB"), ("CD", "DC", "CD"), (None, None, None)]
+
+
+@pytest.mark.parametrize("expression", ["CURDATE()", "UNIX_TIMESTAMP()", "@n + 1"])
+def test_one_that_nobody_can_tell(
+    server_factory: ServerFactory, expression: str, tmp_path: Path
+) -> None:
+    """MariaDB lets it hang on the moment at which it is read, and on variables of the reader."""
+    server = server_factory.shared("mariadb")
+    with server.connect(autocommit=True) as connection, connection.cursor() as cursor:
+        for sql in (
+            "DROP DATABASE IF EXISTS virtual_columns",
+            "FLUSH LOGS",
+            "CREATE DATABASE virtual_columns",
+            "USE virtual_columns",
+            "SET SESSION binlog_format = ROW, @n = 5",
+            f"CREATE TABLE t (a INT, v INT AS ({expression}) VIRTUAL, w INT AS (v) VIRTUAL)",
+            "INSERT INTO t (a) VALUES (1)",
+            "FLUSH LOGS",
+        ):
+            cursor.execute(sql)
+    memory = Tables()
+    result = applier.replay([server.binlog_files()[-2]], into=memory)
+    assert result.error is None, result.error
+    with pytest.raises(ReplicationError) as caught:
+        memory.dump(tmp_path)
+    assert caught.value.number == 1235

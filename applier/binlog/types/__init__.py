@@ -72,8 +72,7 @@ TYPES: dict[str, TypeRules] = {
     **dict.fromkeys(("tinyint", "smallint", "mediumint", "int", "bigint"), INTEGER),
     **dict.fromkeys(("float", "double"), FLOATING),
     **dict.fromkeys(("char", "varchar", "tinytext", "text", "mediumtext", "longtext"), TEXT),
-    **dict.fromkeys(("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "vector"),
-        BINARY),
+    **dict.fromkeys(("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"), BINARY),
     **dict.fromkeys(
         (
             "geometry", "point", "linestring", "polygon", "multipoint", "multilinestring",
@@ -81,6 +80,8 @@ TYPES: dict[str, TypeRules] = {
         ),
         BINARY,
     ),
+    "vector": TypeRules("hex", texts.binary_to_python, texts.binary_to_text,
+        texts.vector_from_sql),
     **dict.fromkeys(("inet4", "inet6"), ADDRESS),
     "decimal": TypeRules("text", numbers.decimal_to_python, _decimal_text, _decimal_from_sql),
     "bit": TypeRules("uint", _same, _number_text, texts.bit_from_sql),

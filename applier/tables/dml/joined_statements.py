@@ -8,7 +8,6 @@ columns of several tables that are set and read, and keys in each other's way.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, field
 
 from applier.binlog.types import ValueRefused
@@ -18,7 +17,6 @@ from applier.tables.dml.row_selection import RowSelection
 from applier.tables.dml.row_writer import Assignment, StatementRows, StatementSession, Write
 from applier.tables.dml.table_references import JoinedTable, JoinedTables, Refs
 from applier.tables.expressions.operands import Scope, unsupported
-from applier.tables.foreign_keys import ACTIONS
 from applier.tables.sql.sql_text import Parser
 from lookup.handler import Ref, Row, RowError, RowIsReferenced, traits_of
 from lookup.table import Column, TableDefinition
@@ -176,27 +174,12 @@ class JoinedStatement:
         """Raises ReplicationError 1235 where a foreign key may change rows of the join while a
         server still reads them."""
         for target in targets:
-            reached = self._children(target.part.table.definition, action)
+            changed = _name(target.part.table.definition)
+            reached = self.tables.foreign_keys.followers(changed, action)
             for part in self.joined.parts:
                 is_other = len(targets) > 1 or part is not target.part
                 if is_other and _name(part.table.definition) in reached:
                     raise unsupported(f"{action.replace('_', ' ').upper()} among joined tables")
-
-    def _children(self, parent: TableDefinition, action: str) -> set[tuple[str, str]]:
-        """The tables whose rows follow those of `parent`."""
-        children: dict[tuple[str, str], set[tuple[str, str]]] = defaultdict(set)
-        for table in self.tables:
-            for key in table.definition.foreign_keys:
-                if getattr(key, action) in ACTIONS:
-                    above = (key.referenced_database.lower(), key.referenced_table.lower())
-                    children[above].add(_name(table.definition))
-        reached: set[tuple[str, str]] = set()
-        left = [_name(parent)]
-        while left:
-            new = children[left.pop()] - reached
-            reached |= new
-            left += new
-        return reached
 
     def _take_rows(self, target: _ChangedTable, found: list[tuple[Refs, Row]]) -> None:
         """The row of the join that gives each row its values. Several must give the same ones."""
@@ -249,7 +232,7 @@ class JoinedStatement:
 
 
 def _name(definition: TableDefinition) -> tuple[str, str]:
-    return definition.database.lower(), definition.name.lower()
+    return definition.database, definition.name
 
 
 def _bound(write: Write, read: Scope) -> Write:

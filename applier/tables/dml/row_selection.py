@@ -15,6 +15,7 @@ from applier.tables.expressions.operands import (
     OperandKind,
     Scope,
     Session,
+    condition,
     truth,
     unsupported,
 )
@@ -37,14 +38,14 @@ class RowSelection:
     def read(cls, reader: ExpressionParser) -> RowSelection:
         """The clauses that stand at the cursor, which passes them."""
         parser = reader.parser
-        condition = None
+        chosen = None
         wanted: Wanted = {}
         if parser.accept("WHERE"):
             start = parser.at
-            condition = truth(reader.expression())
+            chosen = truth(condition(reader.expression(), reader.dialect))
             wanted = wanted_values(parser.tokens[start : parser.at], reader.columns, reader.dialect)
         order = _order(reader) if parser.accept("ORDER", "BY") else []
-        return cls(condition, order, parser.integer() if parser.accept("LIMIT") else None, wanted)
+        return cls(chosen, order, parser.integer() if parser.accept("LIMIT") else None, wanted)
 
     def refs(
         self,

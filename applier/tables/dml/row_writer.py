@@ -45,6 +45,8 @@ class StatementSession:
     expressions: Session = field(default_factory=Session)
     insert_id: int | None = None
     explicit_defaults_for_timestamp: bool | None = None
+    replace_keeps_children: bool = False
+    """As in `lookup.versions.ServerRules`."""
     files: dict[int, bytearray] = field(default_factory=dict)
     """LOAD DATA files by their number."""
 
@@ -82,6 +84,10 @@ class StatementRows:
         self.dialect: Dialect = session.expressions.dialect
         self.ignore = False
         self.within: Callable[[Row], bool] | None = None
+        self._numbered = False
+        """Whether the statement has used a number of its INSERT_ID event."""
+        self._given_number: Any = None
+        """The stored number of the row at hand, where it was generated."""
 
     def writer(self, column: Column, operand: Operand) -> Write:
         """How an operand is stored; for a generated column nothing but DEFAULT or NULL may be."""
@@ -145,12 +151,13 @@ class StatementRows:
     def _replace(self, table: MemoryTable, row: Row, duplicate: DuplicateKey) -> int:
         """Rows in the way go; the row of the last unique key is overwritten where nothing refers to
         it (`write_record`)."""
+        instead = row if self.session.replace_keeps_children else None
         uniques = [key for key in table.definition.sorted_keys if key.unique]
         while True:
             if duplicate.key is uniques[-1] and not table.is_referenced:
                 table.update(duplicate.ref, row)
                 return 1
-            table.delete(duplicate.ref)
+            table.delete(duplicate.ref, instead)
             try:
                 table.insert(row)
                 return 1
@@ -175,8 +182,7 @@ class StatementRows:
                     column, definition, strict=strict or (alone and not self.ignore)
                 )
             row[at] = value
-        given = {at for at, write in assignments if write is not None}
-        self._number(table, row, given)
+        self._number(table, row, {at for at, _ in assignments})
         return tuple(row)
 
     def update(
@@ -187,6 +193,9 @@ class StatementRows:
         old = table.get(ref)
         assert old is not None
         new = self._assigned(table.definition, old, assignments, inserted)
+        at = _auto_place(table.definition)
+        if inserted is not None and at in {place for place, _ in assignments}:
+            self._pass_updated(new[at])
         if new == old:
             return 0
         self._check_partition(table, new)
@@ -294,16 +303,32 @@ class StatementRows:
             )
         return 0 if column.type == "enum" and not self.dialect.mariadb else implicit_default(column)
 
+    def _pass_updated(self, number: Any) -> None:
+        """How a number that ON DUPLICATE KEY UPDATE stores moves the next one (`write_record`):
+        MySQL passes the number of the row that was to be inserted (`insert_id_consumed`); MariaDB
+        goes behind any larger one."""
+        if self.dialect.mariadb or number == self._given_number:
+            self._pass(number)
+
+    def _pass(self, number: Any) -> None:
+        session = self.session
+        if (
+            self._numbered
+            and session.insert_id is not None
+            and isinstance(number, int)
+            and number >= session.insert_id
+        ):
+            session.insert_id = session.expressions.numbers.after(number)
+
     def _number(self, table: MemoryTable, row: list[Any], given: set[int]) -> None:
         """Fills an AUTO_INCREMENT column from the INSERT_ID event, or from the table's own counter.
 
-        NO_AUTO_VALUE_ON_ZERO is about a zero that is given; a column that is not among those gets a
-        number.
+        NO_AUTO_VALUE_ON_ZERO is about a zero that is given, as DEFAULT does; a column that is not
+        among those gets a number. A larger number that is given moves the next one only behind the
+        first that was not given (`adjust_next_insert_id_after_explicit_value`, sql/handler.cc).
         """
-        at = next(
-            (at for at, column in enumerate(table.definition.columns) if column.auto_increment),
-            None,
-        )
+        at = _auto_place(table.definition)
+        self._given_number = None
         if at is None:
             return
         session, column = self.session, table.definition.columns[at]
@@ -315,13 +340,10 @@ class StatementRows:
             else from_sql(column)(0)
         )
         if row[at] is not None and row[at] != zero:
-            if (
-                session.insert_id is not None
-                and isinstance(row[at], int)
-                and row[at] >= session.insert_id
-            ):
-                session.insert_id = session.expressions.numbers.after(row[at])
+            self._pass(row[at])
             return
+        if session.insert_id is None and all(key.columns[0] != at for key in table.definition.keys):
+            raise unsupported(f"numbers of `{column.name}` by the columns before it in its key")
         number = session.insert_id if session.insert_id is not None else table.auto_increment
         refuse_no_number(
             number, mariadb=self.dialect.mariadb, from_event=session.insert_id is not None
@@ -332,5 +354,10 @@ class StatementRows:
                 column, number, mariadb=self.dialect.mariadb, ignoring=self.ignore,
                 cuts=not traits_of(table.definition).transactional,
             )  # fmt: skip
+        self._given_number = row[at]
         if session.insert_id is not None:
-            session.insert_id = session.expressions.numbers.after(number)
+            session.insert_id, self._numbered = session.expressions.numbers.after(number), True
+
+
+def _auto_place(definition: TableDefinition) -> int | None:
+    return next((at for at, one in enumerate(definition.columns) if one.auto_increment), None)

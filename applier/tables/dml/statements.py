@@ -249,7 +249,7 @@ class Statement:
         while word := self.parser.accept_any("LOW_PRIORITY", "QUICK", "IGNORE"):
             self.rows.ignore = self.rows.ignore or word == "IGNORE"
         if not self.parser.accept("FROM") or self._stands_before(
-            ("WHERE", "LIMIT"), (",", "USING")
+            ("WHERE", "ORDER", "LIMIT", "RETURNING"), (",", "USING")
         ):
             return self._joined().delete()
         table = self.table("DELETE")

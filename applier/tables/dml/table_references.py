@@ -24,6 +24,7 @@ from applier.tables.expressions.operands import (
     Scope,
     Session,
     column_operand,
+    condition,
     truth,
     unsupported,
 )
@@ -171,7 +172,8 @@ class JoinedTables:
         parser, part = self.parser, self.parts[-1]
         if parser.accept("ON"):
             start = parser.at
-            part.conditions.append(truth(self.reader().expression()))
+            holds = condition(self.reader().expression(), self.session.dialect)
+            part.conditions.append(truth(holds))
             self._equalities(start, of_outer=True)
         elif parser.accept("USING"):
             parser.expect("(")

@@ -18,6 +18,7 @@ from applier.tables.expressions.operands import (
     OperandKind,
     Value,
     as_number,
+    as_parsed,
     as_text,
     constant,
     mapped,
@@ -131,7 +132,7 @@ def _char(
 def _json_text(read: Callable[[Any], Value]) -> Callable[[Any], Value]:
     def value(scope: Any) -> Value:
         found = read(scope)
-        return None if found is None else json.to_text(found)
+        return None if found is None else json.to_text(as_parsed(found))
 
     return value
 

@@ -36,6 +36,7 @@ from applier.tables.expressions.operands import (
     Session,
     as_text,
     column_operand,
+    condition,
     constant,
     unsupported,
 )
@@ -51,6 +52,7 @@ from applier.tables.expressions.operators import (
     is_truth,
     negative,
 )
+from applier.tables.expressions.row_values import at_row, row_among, row_compared
 from applier.tables.expressions.special_calls import SPECIAL_CALLS
 from applier.tables.expressions.text_functions import TEXT_FUNCTIONS
 from applier.tables.expressions.visible_columns import UNKNOWN_COLUMN, VisibleColumns
@@ -78,6 +80,7 @@ _WITHOUT_PARENTHESES = frozenset(
     "CURRENT_TIMESTAMP CURRENT_DATE CURRENT_TIME "
     "LOCALTIME LOCALTIMESTAMP UTC_TIMESTAMP UTC_DATE".split()
 )
+_QUERIES = ("SELECT", "WITH", "VALUES", "TABLE")
 _REFUSED = frozenset("INTERVAL EXISTS SELECT ROW MATCH DEFAULT IGNORE ROWNUM NEXT PREVIOUS".split())
 
 
@@ -121,7 +124,7 @@ class ExpressionParser:
         concatenates = self.dialect.sql_mode & SqlModeFlag.PIPES_AS_CONCAT
         left = self._exclusive()
         while self.parser.accept_any("OR", "" if concatenates else "||"):
-            left = either(left, self._exclusive())
+            left = either(self._condition(left), self._condition(self._exclusive()))
         return left
 
     def _exclusive(self) -> Operand:
@@ -133,8 +136,11 @@ class ExpressionParser:
     def _both(self) -> Operand:
         left = self._not()
         while self.parser.accept_any("AND", "&&"):
-            left = both(left, self._not())
+            left = both(self._condition(left), self._condition(self._not()))
         return left
+
+    def _condition(self, operand: Operand) -> Operand:
+        return operand if self.session is None else condition(operand, self.dialect)
 
     def _not(self) -> Operand:
         if not self.dialect.sql_mode & SqlModeFlag.HIGH_NOT_PRECEDENCE and self.parser.accept(
@@ -169,7 +175,34 @@ class ExpressionParser:
         )
         return inverse(found) if negated else found
 
+    def _row_predicate(self) -> Operand:
+        left = self._row()
+        negated = self.parser.accept("NOT")
+        if negated or self.parser.word() == "IN":
+            self.parser.expect("IN")
+            self.parser.expect("(")
+            if self.parser.word() in _QUERIES:
+                raise unsupported("IN (SELECT …)")
+            rows = [self._row()]
+            while self.parser.accept(","):
+                rows.append(self._row())
+            self.parser.expect(")")
+            found = row_among(left, rows, self.dialect)
+            return inverse(found) if negated else found
+        operator = self.parser.op()
+        self.parser.at += 1
+        return row_compared(operator, left, self._row(), self.dialect)
+
+    def _row(self) -> list[Operand]:
+        self.parser.accept("ROW")
+        self.parser.expect("(")
+        if self.parser.word() in _QUERIES:
+            raise unsupported("a subquery")
+        return self.arguments()
+
     def _predicate(self) -> Operand:
+        if at_row(self.parser):
+            return self._row_predicate()
         left = self.bit_expression()
         negated = (
             self.parser.word() == "NOT"
@@ -193,7 +226,7 @@ class ExpressionParser:
 
     def _in(self, left: Operand) -> Operand:
         self.parser.expect("(")
-        if self.parser.word() in ("SELECT", "WITH", "VALUES", "TABLE"):
+        if self.parser.word() in _QUERIES:
             raise unsupported("IN (SELECT …)")
         items = self.arguments()
         return among(left, items, self.dialect)
@@ -275,11 +308,9 @@ class ExpressionParser:
         return self._word() if parser.word() else self._literal()
 
     def _parenthesized(self) -> Operand:
-        if self.parser.word() in ("SELECT", "WITH", "VALUES", "TABLE"):
+        if self.parser.word() in _QUERIES:
             raise unsupported("a subquery")
         inner = self.expression()
-        if self.parser.op() == ",":
-            raise unsupported("a row of values")
         self.parser.expect(")")
         return (
             replace(inner, literal=False, sql=f"({inner.sql})")

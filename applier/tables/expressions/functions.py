@@ -387,8 +387,11 @@ def _extreme(order: int) -> Callable[[Call], Operand]:
         digits = max((argument.digits for argument in shared), default=0)
         cuts = call.dialect.old and shared[0].kind is OperandKind.DECIMAL
         key = text_key(shared_collation(shared)[0]) if shared[0].kind is OperandKind.TEXT else None
+        signs = call.dialect.old and shared[0].kind is OperandKind.INTEGER
 
         def choose(*values: Any) -> Any:
+            if signs and max(values) >= 1 << 63:  # 5.x takes it for a negative number
+                raise unsupported(call.sql)
             found = pick(values, key=key)
             return rounded_half_up(found, digits) if cuts else found
 

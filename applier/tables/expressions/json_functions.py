@@ -15,6 +15,8 @@ from applier.tables.expressions.operands import (
     Scope,
     Session,
     Value,
+    as_document,
+    as_parsed,
     constant,
     unsupported,
 )
@@ -31,7 +33,7 @@ def document_of(operand: Operand, call: str, dialect: Dialect) -> Callable[[Scop
 
     def value(scope: Scope) -> Value:
         text = inner(scope)
-        return None if text is None else json.parse_text(text)
+        return None if text is None else as_document(json.parse_text(text))
 
     return value
 
@@ -51,21 +53,19 @@ def json_extract(call: Call) -> Operand:
 
     def value(scope: Scope) -> Value:
         found = read(scope)
-        if found is None and document.value(scope) is None:
+        if found is None:
             return None
-        inner: Any = [found]
+        inner: Any = [as_parsed(found)]
         for leg in legs:
+            if leg == 0 and not isinstance(inner, list):
+                continue  # any other value is the first element of itself
             step = json.child(inner, leg)
             if step is None:
                 return None
             inner = step[0]
-        return JsonNull if inner is None else inner
+        return as_document(inner)
 
     return Operand(OperandKind.JSON, value, call.sql)
-
-
-class JsonNull:
-    """JSON's null, which is not SQL's NULL."""
 
 
 def json_unquote(call: Call) -> Operand:
@@ -78,11 +78,7 @@ def json_unquote(call: Call) -> Operand:
         if found is None:
             return None
         if one.kind is OperandKind.JSON:
-            return (
-                found
-                if isinstance(found, str)
-                else json.to_text(None if found is JsonNull else found)
-            )
+            return found if isinstance(found, str) else json.to_text(as_parsed(found))
         if call.dialect.mariadb or not found.isascii():
             raise unsupported(call.sql)
         return (

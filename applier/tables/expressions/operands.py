@@ -58,8 +58,22 @@ class OperandKind(Enum):
     YEAR = auto()  # int
     BIT = auto()  # int
     LABELS = auto()  # str; ENUM and SET
-    JSON = auto()  # a document
+    JSON = auto()  # a document, `JsonNull` for null
     OTHER = auto()  # stored value; nothing but NULL or not is known
+
+
+class JsonNull:
+    """JSON's null as a document, which is not SQL's NULL."""
+
+
+def as_document(parsed: Value) -> Value:
+    """A parsed JSON document as a value of the kind JSON."""
+    return JsonNull if parsed is None else parsed
+
+
+def as_parsed(document: Value) -> Value:
+    """The other way round."""
+    return None if document is JsonNull else document
 
 
 INTEGERS = frozenset({OperandKind.INTEGER, OperandKind.YEAR, OperandKind.BIT})
@@ -280,7 +294,7 @@ def _reader(column: Column, kind: OperandKind) -> Callable[[Any, Session], Value
     if kind is OperandKind.TIME:
         return lambda stored, session: time_microseconds(stored)
     if kind is OperandKind.JSON:
-        return lambda stored, session: json_documents.decode(stored)
+        return lambda stored, session: as_document(json_documents.decode(stored))
     if column.type == "datetime":
         return lambda stored, session: datetime_parts(stored)
     if column.type == "timestamp":
@@ -438,6 +452,15 @@ def truth(operand: Operand) -> Callable[[Scope], bool | None]:
         return None if found is None else bool(found != 0)
 
     return value
+
+
+def condition(operand: Operand, dialect: Dialect) -> Operand:
+    """An operand of WHERE and ON, or of AND and OR, beside which a constant falls away. What stands
+    there alone 5.x takes for an integer, so that 0.1 does not hold (seen on 5.7.29): raises
+    ReplicationError 1235 for another kind."""
+    if dialect.old and operand.kind not in INTEGERS | {OperandKind.NULL}:
+        raise unsupported(f"{operand.sql} as a condition")
+    return operand
 
 
 # collations

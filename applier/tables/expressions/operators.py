@@ -356,12 +356,8 @@ def common(operands: list[Operand], dialect: Dialect, sql: str) -> list[Operand]
     """Operands of which one becomes the result (CASE, IF, COALESCE, …), as the type that they
     share. Raises ReplicationError 1235."""
     kinds = {operand.kind for operand in operands} - {OperandKind.NULL}
-    if (
-        kinds <= {OperandKind.INTEGER}
-        and len({operand.unsigned for operand in operands if operand.kind is OperandKind.INTEGER})
-        <= 1
-    ):
-        return operands
+    if kinds <= {OperandKind.INTEGER}:
+        return _of_one_sign(operands, sql)
     if kinds <= {OperandKind.INTEGER, OperandKind.DECIMAL} and OperandKind.DECIMAL in kinds:
         digits = max(operand.digits for operand in operands)
         return [
@@ -384,6 +380,23 @@ def common(operands: list[Operand], dialect: Dialect, sql: str) -> list[Operand]
         digits = max(operand.digits for operand in operands)
         return [replace(operand, digits=digits) for operand in operands]
     raise unsupported(sql)
+
+
+def _of_one_sign(operands: list[Operand], sql: str) -> list[Operand]:
+    """Integers that share a type. Signed beside unsigned ones are signed, or a DECIMAL without
+    digits behind the point where BIGINT does not hold both: 1235 from 2^63 on."""
+    if len({one.unsigned for one in operands if one.kind is OperandKind.INTEGER}) <= 1:
+        return operands
+
+    def signed(value: int) -> int:
+        return checked_integer(value, sql, unsigned=False)
+
+    return [
+        one
+        if one.kind is OperandKind.NULL
+        else mapped(one, OperandKind.INTEGER, signed, unsigned=False)
+        for one in operands
+    ]
 
 
 def typed_as(operands: list[Operand], value: Callable[[Scope], Value], sql: str) -> Operand:

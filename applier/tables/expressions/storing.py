@@ -18,7 +18,6 @@ from applier.binlog.types import ValueRefused, from_sql
 from applier.binlog.types import json as json_documents
 from applier.binlog.types.texts import labels_of
 from applier.tables.expressions.comparisons import ASCII_EXACT
-from applier.tables.expressions.json_functions import JsonNull
 from applier.tables.expressions.moment_storing import MOMENT_WRITERS
 from applier.tables.expressions.operands import (
     BYTES,
@@ -30,6 +29,7 @@ from applier.tables.expressions.operands import (
     Session,
     Value,
     as_number,
+    as_parsed,
     as_text,
     leading_number,
     written_text,
@@ -132,9 +132,7 @@ def _text(target: StoreColumn) -> Write:
     if operand.kind in BYTES:
         return lambda value, session: convert(_well_formed(target, value))
     if operand.kind is OperandKind.JSON:
-        return lambda value, session: convert(
-            json_documents.to_text(None if value is JsonNull else value)
-        )
+        return lambda value, session: convert(json_documents.to_text(as_parsed(value)))
     text = as_text(
         Operand(operand.kind, lambda scope: scope, operand.sql, operand.digits), target.dialect
     )
@@ -315,7 +313,7 @@ def _json(target: StoreColumn) -> Write:
     convert = from_sql(target.column)
     if kind is OperandKind.TEXT:
         return lambda value, session: convert(value)
-    return lambda value, session: json_documents.encode(None if value is JsonNull else value)
+    return lambda value, session: json_documents.encode(as_parsed(value))
 
 
 def _printed(target: StoreColumn) -> Write:
@@ -374,6 +372,7 @@ _FAMILIES: dict[str, Callable[[StoreColumn], Write]] = {
     **dict.fromkeys(("decimal", "float", "double"), _numeric),
     **dict.fromkeys(("char", "varchar", "tinytext", "text", "mediumtext", "longtext"), _text),
     **dict.fromkeys(("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"), _bytes),
+    "vector": _bytes,
     **MOMENT_WRITERS, "year": _year,
     "bit": _bit, "enum": _labels, "set": _labels, "json": _json,
     "uuid": _printed, "inet4": _printed, "inet6": _printed,

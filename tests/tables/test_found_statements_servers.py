@@ -1,0 +1,156 @@
+"""Statements in statement format that random scripts beside real servers found wrong or refused.
+Nothing of them is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from servers.server import Server
+
+from tests.servers.fixtures import ServerFactory
+from tests.tables.test_functions_servers import compared, run
+
+ALL = ("5.7", "9.7", "mariadb")
+SCRIPTS: tuple[tuple[tuple[str, ...], str], ...] = (
+    (
+        ALL,
+        """
+CREATE TABLE numbers (id INT AUTO_INCREMENT PRIMARY KEY, v INT);
+SET insert_id = 4;
+INSERT IGNORE INTO numbers (id, v) VALUES (5, 1), (NULL, 2), (NULL, 3), (30, 4), (NULL, 5);
+INSERT INTO numbers (id, v) VALUES (40, 6), (NULL, 7), (50, 8), (NULL, 9);
+SET sql_mode = 'NO_AUTO_VALUE_ON_ZERO';
+INSERT INTO numbers VALUES (DEFAULT, 10);
+INSERT INTO numbers VALUES (DEFAULT, 11), (NULL, 12) ON DUPLICATE KEY UPDATE v = 110;
+INSERT IGNORE INTO numbers (v, id) VALUES (13, DEFAULT), (14, NULL), (15, DEFAULT);
+INSERT INTO numbers (v) VALUES (16);
+""",
+    ),
+    (
+        ALL,
+        """
+CREATE TABLE pairs (id INT PRIMARY KEY, a INT, b VARCHAR(10), c DECIMAL(5, 2), n INT, r INT, s INT);
+INSERT INTO pairs VALUES (1, 1, 'x', 1.5, NULL, 0, 0), (2, 2, 'y', 2.5, 3, 0, 0),
+    (3, 3, 'X ', 1, 5, 0, 0), (4, NULL, NULL, NULL, 4, 0, 0), (5, 5, 'z', 5, 5, 0, 0),
+    (6, 6, 'w', 6, 6, 0, 0);
+UPDATE pairs SET r = r + 1 WHERE (a, b) IN ((1, 'X'), (5, 'q'), (NULL, 'y'));
+UPDATE pairs SET r = r + 10 WHERE (a, b) = (2, 'Y') OR (a, n) <=> (1, NULL);
+UPDATE pairs SET r = r + 100 WHERE ((a, n) <> (1, 7));
+UPDATE pairs SET r = r + 1000 WHERE NOT ((a, n) = (1, 7)) AND ROW(id, c) != ROW('2', 2.5);
+UPDATE pairs SET r = r + 10000 WHERE (a, n) NOT IN ((1, 7), (3, 5), (9, 9));
+UPDATE pairs SET s = (a, c) IN ((2, 2.50), (3, 1.00)), a = ((a, 1) = (1, 1)) + 5 WHERE (id) < 4;
+DELETE FROM pairs WHERE (id, 5) IN ((5, 5), (6, 6)) AND (b IN ('z', 'w'));
+DELETE FROM pairs ORDER BY b DESC, id LIMIT 1;
+DELETE IGNORE FROM pairs ORDER BY c, id LIMIT 1;
+""",
+    ),
+    (
+        ALL,
+        """
+CREATE TABLE signs (id INT PRIMARY KEY, s INT, u INT UNSIGNED, r VARCHAR(30), b BIGINT, y YEAR);
+INSERT INTO signs VALUES (1, 9, 10, '', 0, 1999), (2, -5, 100, '', 0, 1999),
+    (3, NULL, 7, '', 0, 1999), (4, 3, NULL, '', 0, 1999), (5, 88, 9, '', 0, 1999),
+    (6, 0, 9, '', 0, 1999);
+UPDATE signs SET r = CONCAT(GREATEST(s, u), ',', LEAST(s, u)), b = GREATEST(s, u);
+UPDATE signs SET b = b + 1 ORDER BY IFNULL(s, u), id LIMIT 2;
+UPDATE signs SET y = IFNULL(s, u), r = CONCAT(r, IFNULL(s, u) / 3, IF(id > 1, u, s)) WHERE id <> 2;
+DELETE FROM signs WHERE COALESCE(s, u) > 80;
+""",
+    ),
+    (
+        ALL,
+        """
+CREATE TABLE source (id INT AUTO_INCREMENT PRIMARY KEY, a INT, b CHAR(10), UNIQUE (b));
+INSERT INTO source VALUES (1, 0, 'p'), (2, 0, 'q'), (30, 0, 'y'), (50, 0, 'z');
+CREATE TABLE one LIKE source;
+INSERT INTO one SELECT * FROM source WHERE id < 50 ORDER BY id;
+INSERT INTO one (id, a, b) VALUES (36, 5, 'b'), (NULL, 2, 'b'), (0, 4, '')
+    ON DUPLICATE KEY UPDATE id = VALUES(id);
+CREATE TABLE two LIKE source;
+INSERT INTO two SELECT * FROM source ORDER BY id;
+INSERT INTO two (id, b) VALUES (NULL, 'q'), (0, 'p'), (NULL, 's')
+    ON DUPLICATE KEY UPDATE id = id + 50;
+CREATE TABLE three LIKE source;
+INSERT INTO three SELECT * FROM source ORDER BY id;
+SET insert_id = 7;
+INSERT INTO three (a, b) VALUES (4, 'm'), (5, 'y'), (6, 'n'), (7, 'z'), (8, 'o')
+    ON DUPLICATE KEY UPDATE a = 9;
+CREATE TABLE four LIKE source;
+INSERT INTO four SELECT * FROM source ORDER BY id;
+SET insert_id = 7, auto_increment_increment = 5;
+INSERT INTO four (a, b) VALUES (5, 'y'), (6, 'n'), (0, 'z'), (3, 'k')
+    ON DUPLICATE KEY UPDATE id = VALUES(id), a = 4;
+SET auto_increment_increment = 1;
+""",
+    ),
+    (
+        ALL,
+        """
+CREATE TABLE parent (id INT PRIMARY KEY, b CHAR(10), c INT, r INT, UNIQUE (b), UNIQUE (r));
+INSERT INTO parent VALUES (1, 'x', 0, 10), (2, 'q', 0, 20), (3, 'y', 0, 30), (4, 'z', 0, 40);
+CREATE TABLE nulled (x INT PRIMARY KEY, p INT, q INT,
+    FOREIGN KEY (p) REFERENCES parent (id) ON DELETE SET NULL,
+    FOREIGN KEY (q) REFERENCES parent (r) ON DELETE SET NULL);
+CREATE TABLE gone (x INT PRIMARY KEY, p INT,
+    FOREIGN KEY (p) REFERENCES parent (id) ON DELETE CASCADE ON UPDATE CASCADE);
+INSERT INTO nulled SELECT id, id, r FROM parent ORDER BY id;
+INSERT INTO gone SELECT id, id FROM parent ORDER BY id;
+REPLACE INTO parent VALUES (1, 'n', 1, 10), (2, 'q', 1, 21), (5, 'w', 1, 30), (6, 'z', 1, 41);
+""",
+    ),
+    (
+        ("5.7", "9.7"),
+        """
+CREATE TABLE documents (id INT PRIMARY KEY, j JSON, k JSON, m JSON, s VARCHAR(100), n INT);
+INSERT INTO documents (id, j) VALUES (1, 'null'), (2, '"x"'),
+    (3, '{"a": null, "b": [null, 1], "0": 5}'), (4, '[null, 2]'), (5, NULL), (6, '3');
+UPDATE documents SET k = j, m = JSON_EXTRACT(j, '$[0][0]'), s = JSON_UNQUOTE(j), n = j IS NULL;
+CREATE TABLE copies LIKE documents;
+INSERT INTO copies (id, k, m, s)
+    SELECT id + 10, k, JSON_EXTRACT(j, '$.b[0]'), CAST(j AS CHAR) FROM documents ORDER BY id;
+UPDATE documents SET m = CAST('null' AS JSON), k = JSON_EXTRACT('null', '$') WHERE id = 4;
+UPDATE documents SET s = j->>'$[0]', n = JSON_VALID(j) WHERE id < 5;
+""",
+    ),
+    (
+        ("9.7",),
+        """
+CREATE TABLE kept (id INT PRIMARY KEY, c INT);
+INSERT INTO kept VALUES (1, 0), (2, 0);
+CREATE TABLE restricts (x INT PRIMARY KEY, p INT, FOREIGN KEY (p) REFERENCES kept (id));
+INSERT INTO restricts VALUES (1, 1);
+REPLACE INTO kept VALUES (1, 5), (2, 6);
+""",
+    ),
+    (
+        ("9.7",),
+        """
+CREATE TABLE vectors (id INT PRIMARY KEY, v VECTOR(3));
+INSERT INTO vectors VALUES (1, 0x0000803f0000004000004040), (2, X'0000803F'), (3, NULL);
+UPDATE vectors SET v = _binary 0x00000040 WHERE id = 2;
+""",
+    ),
+)
+
+
+@pytest.fixture(scope="module", params=ALL)
+def server(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Iterator[Server]:
+    options: dict[str, str | int | bool | None] = {
+        "innodb_flush_log_at_trx_commit": 0,
+        "sync_binlog": 0,
+    }
+    started = server_factory(request.param, options=options)
+    yield started
+    started.close()
+
+
+def test_the_rows_are_the_servers(server: Server) -> None:
+    statements = ["SET sql_mode = ''"]
+    for servers, script in SCRIPTS:
+        if server.installed.recipe.name in servers:
+            statements += [*filter(None, map(str.strip, script.split(";\n")))]
+            statements += ["SET sql_mode = '', time_zone = DEFAULT"]
+    equal, different = compared(run(server, statements, ""), skip_errors="")
+    assert different == []
+    assert equal > 12
