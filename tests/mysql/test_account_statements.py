@@ -14,7 +14,7 @@ from tests.mysql.server_support import endpoint
 from tests.servers.fixtures import ServerFactory
 
 ACCOUNTS = "SELECT User, Host, Insert_priv FROM mysql.user ORDER BY 1, 2"
-EVENTS = "SELECT EVENT_NAME, DEFINER FROM information_schema.EVENTS ORDER BY 1"
+EVENTS = "SELECT EVENT_NAME, DEFINER, EVENT_DEFINITION FROM information_schema.EVENTS ORDER BY 1"
 DATABASES = "SELECT User, Host, Db, Select_priv FROM mysql.db ORDER BY 1, 2, 3"
 LAST = {
     "5.7": "REVOKE INSERT ON *.* FROM CURRENT_USER()",
@@ -36,10 +36,15 @@ def test_current_user_is_the_sources(
         )
     source.execute(
         "CREATE DATABASE d",
-        "CREATE EVENT d.e ON SCHEDULE EVERY 1 YEAR DO SELECT CURRENT_USER()",
+        *(
+            f"CREATE EVENT d.{name} ON SCHEDULE EVERY 1 YEAR DO SELECT CURRENT_USER()"
+            for name in ("e", "f", "g")
+        ),
     )
     statements = (
         ("u", "ALTER EVENT d.e COMMENT 'of u'"),
+        ("u", "ALTER DEFINER = CURRENT_USER EVENT d.f DO SELECT CURRENT_USER() + 1"),
+        ("u", "ALTER DEFINER=current_user() EVENT d.g COMMENT 'of u'"),
         ("u", "REVOKE INSERT ON *.* FROM CURRENT_USER"),
         ("u", "GRANT SELECT ON d.* TO current_user()"),
         ("u", "RENAME USER current_user TO 'current_user'@localhost"),

@@ -92,6 +92,43 @@ def test_a_server_takes_the_log(
     assert shape_on(server, "d") == wanted
 
 
+BODIES = (
+    "SELECT ROUTINE_NAME, ROUTINE_DEFINITION FROM information_schema.ROUTINES "
+    "WHERE ROUTINE_SCHEMA = 'd' UNION SELECT TRIGGER_NAME, ACTION_STATEMENT FROM "
+    "information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = 'd' UNION SELECT EVENT_NAME, "
+    "EVENT_DEFINITION FROM information_schema.EVENTS WHERE EVENT_SCHEMA = 'd' ORDER BY 1"
+)
+
+
+@pytest.mark.parametrize("server_name", ["5.6", "5.7", "9.7", "mariadb"])
+def test_bodies_are_the_sources(
+    server_name: str, server_factory: ServerFactory, tmp_path: Path
+) -> None:
+    """MySQL would take what stands behind a body in the same text for a part of it."""
+    statements = (
+        "CREATE TABLE t (a INT)",
+        "CREATE PROCEDURE p () SELECT 1 -- one",
+        "CREATE FUNCTION f () RETURNS INT DETERMINISTIC RETURN 1",
+        "CREATE TRIGGER g BEFORE INSERT ON t FOR EACH ROW SET NEW.a = 1",
+        "CREATE EVENT e ON SCHEDULE EVERY 1 YEAR DISABLE DO SELECT 1",
+        "ALTER EVENT e DO SELECT 2",
+        "CREATE PROCEDURE q () BEGIN SELECT 1; END",
+    )
+    server = server_factory.shared(server_name)
+    file, errors = log_of(server, tmp_path, statements, "d")
+    wanted = server.query(BODIES)
+    assert (errors, len(wanted)) == ([], 5)
+    server.execute("DROP DATABASE d")
+    outcome = replay_into(
+        [str(file)],
+        endpoint(server),
+        parse_options(),
+        IntoOptions(force=True, replay_id="bodies"),
+    )
+    assert outcome.error is None
+    assert server.query(BODIES) == wanted
+
+
 def test_a_target_that_makes_invisible_keys(server_factory: ServerFactory, tmp_path: Path) -> None:
     """Neither the dump's tables nor the log's get them: sql_generate_invisible_primary_key is not
     for appliers."""

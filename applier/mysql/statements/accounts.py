@@ -32,9 +32,12 @@ def with_invoker(query: Query, sql: bytes) -> bytes:
 
 def _edits(tokens: list[Token], account: str) -> Iterator[tuple[int, int, str]]:
     """Where in the text what is to be written instead."""
-    if [token.value.upper() for token in tokens[:2]] == ["ALTER", "EVENT"]:
-        yield tokens[0].end, tokens[0].end, f" DEFINER={account}"
-        return
+    match [token.value.upper() for token in tokens[:2]]:
+        case ["ALTER", "EVENT"]:
+            yield tokens[0].end, tokens[0].end, f" DEFINER={account}"
+            return
+        case ["ALTER", "DEFINER"]:
+            tokens = tokens[:6]  # behind them is what the event does, as the account that it gets
     for at, token in enumerate(tokens):
         if (token.kind, token.value.upper()) == CURRENT_USER:
             called = [one.value for one in tokens[at + 1 : at + 3]] == ["(", ")"]
