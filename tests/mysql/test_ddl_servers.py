@@ -24,7 +24,7 @@ from applier.mysql.statements.ddl import (
 from applier.options import parse_options
 from tests.mysql.ddl_into_cases import INTO_CASES
 from tests.mysql.server_shapes import log_of, shape_in_memory, shape_on
-from tests.mysql.server_support import endpoint
+from tests.mysql.server_support import bodies, endpoint
 from tests.servers.fixtures import ServerFactory
 
 SERVERS = {"all": ("5.7", "9.7", "mariadb"), "mysql": ("5.7", "9.7")}
@@ -92,14 +92,6 @@ def test_a_server_takes_the_log(
     assert shape_on(server, "d") == wanted
 
 
-BODIES = (
-    "SELECT ROUTINE_NAME, ROUTINE_DEFINITION FROM information_schema.ROUTINES "
-    "WHERE ROUTINE_SCHEMA = 'd' UNION SELECT TRIGGER_NAME, ACTION_STATEMENT FROM "
-    "information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = 'd' UNION SELECT EVENT_NAME, "
-    "EVENT_DEFINITION FROM information_schema.EVENTS WHERE EVENT_SCHEMA = 'd' ORDER BY 1"
-)
-
-
 @pytest.mark.parametrize("server_name", ["5.6", "5.7", "9.7", "mariadb"])
 def test_bodies_are_the_sources(
     server_name: str, server_factory: ServerFactory, tmp_path: Path
@@ -116,7 +108,7 @@ def test_bodies_are_the_sources(
     )
     server = server_factory.shared(server_name)
     file, errors = log_of(server, tmp_path, statements, "d")
-    wanted = server.query(BODIES)
+    wanted = bodies(server, "d")
     assert (errors, len(wanted)) == ([], 5)
     server.execute("DROP DATABASE d")
     outcome = replay_into(
@@ -126,7 +118,7 @@ def test_bodies_are_the_sources(
         IntoOptions(force=True, replay_id="bodies"),
     )
     assert outcome.error is None
-    assert server.query(BODIES) == wanted
+    assert bodies(server, "d") == wanted
 
 
 def test_a_target_that_makes_invisible_keys(server_factory: ServerFactory, tmp_path: Path) -> None:
