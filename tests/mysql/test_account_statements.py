@@ -60,3 +60,28 @@ def test_current_user_is_the_sources(
     assert outcome.error is None
     for query in (ACCOUNTS, DATABASES, EVENTS):
         assert target.query(query) == source.query(query)
+
+
+def test_current_role_is_the_sources(server_factory: ServerFactory, tmp_path: Path) -> None:
+    source, target = server_factory("mariadb"), server_factory("mariadb")
+    source.execute(
+        "CREATE DATABASE d",
+        "CREATE EVENT d.e ON SCHEDULE EVERY 1 YEAR DO SELECT 1",
+        "CREATE ROLE r",
+        "GRANT ALL ON *.* TO r WITH GRANT OPTION",
+        "GRANT r TO root@localhost",
+    )
+    with source.connect() as connection, connection.cursor() as cursor:
+        for sql in (
+            "SET ROLE r",
+            "ALTER DEFINER = CURRENT_ROLE EVENT d.e DO SELECT 2",
+            "GRANT SELECT ON d.* TO CURRENT_ROLE()",
+        ):
+            cursor.execute(sql)
+    source.execute("FLUSH BINARY LOGS")
+    log = shutil.copy(source.binlog_files()[0], tmp_path)
+    outcome = replay_into([str(log)], endpoint(target), parse_options(), IntoOptions())
+    assert outcome.error is None
+    for query in (DATABASES, EVENTS):
+        assert target.query(query) == source.query(query)
+    assert target.query(EVENTS) == (("e", "r@", "SELECT 2"),)
