@@ -184,6 +184,10 @@ def run(plan: ForecastPlan, tick: Callable[[int], None] | None = None) -> Foreca
         raise UsageError(
             f"the schema has none of the log's tables, such as {min(forecast.states)}",
             code=Code.NO_TABLES,
+            hint=(
+                "give the dump that the log belongs to; where the log makes its tables itself: "
+                "binlag replay LOG --into URL, then --schema URL"
+            ),
         )
     if not forecast.rows:
         _check_chosen(plan)

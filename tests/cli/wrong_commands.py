@@ -284,7 +284,7 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "forecast good.000001 --schema good.sql --calibration other.json":
         ("BL204", ("no calibration: it has no 'format'", "other.json")),
     "forecast good.000001 --schema other.sql --server 5.7":
-        ("BL207", ("none of the log's tables, such as d.t",)),
+        ("BL207", ("none of the log's tables, such as d.t", "binlag replay LOG --into URL")),
     "forecast good.000001 --schema empty.sql --server 5.7": ("BL207", ("the dump is empty",)),
     "forecast good.000001 --schema good.sql --server 9.7 --row-search TABLE_SCAN":
         ("BL309", ("9.7",)),

@@ -17,7 +17,7 @@ import applier
 from applier.cli.main import cli
 from applier.forecast.inventory.server_facts import facts_of_server
 from applier.mysql.client.url import Endpoint
-from tests.mysql.server_support import OPTIONS
+from tests.mysql.server_support import OPTIONS, bodies
 from tests.servers.fixtures import ServerFactory
 
 SQL = (
@@ -185,6 +185,7 @@ def test_a_dump_into_a_server(
     assert "a view of " in said
     _, found = replay("full", "--rewrite-db", "shop:full", "--with-routines")
     assert found == {"routines": 1, "triggers": 1, "events": 1, "views": 2}
+    assert bodies(server, "full") == bodies(server, "shop")
     replay("part", "--rewrite-db", "shop:part", "--exclude-table", "shop.child")
     assert [
         row[0] for row in server.query("SHOW FULL TABLES FROM part WHERE Table_type = 'BASE TABLE'")

@@ -97,3 +97,20 @@ def endpoint(server: Server) -> Endpoint:
 
 def connection(server: Server) -> Connection:
     return connect(endpoint(server))
+
+
+def bodies(server: Server, database: str) -> list[tuple[str, str]]:
+    """Name and body of each routine, trigger and event."""
+    kinds = (
+        ("ROUTINES", "ROUTINE", "ROUTINE_DEFINITION"),
+        ("TRIGGERS", "TRIGGER", "ACTION_STATEMENT"),
+        ("EVENTS", "EVENT", "EVENT_DEFINITION"),
+    )
+    return [
+        row
+        for view, kind, body in kinds
+        for row in server.query(
+            f"SELECT {kind}_NAME, {body} FROM information_schema.{view} "
+            f"WHERE {kind}_SCHEMA = '{database}' ORDER BY 1"
+        )
+    ]

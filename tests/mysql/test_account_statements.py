@@ -14,7 +14,7 @@ from tests.mysql.server_support import endpoint
 from tests.servers.fixtures import ServerFactory
 
 ACCOUNTS = "SELECT User, Host, Insert_priv FROM mysql.user ORDER BY 1, 2"
-EVENTS = "SELECT EVENT_NAME, DEFINER FROM information_schema.EVENTS ORDER BY 1"
+EVENTS = "SELECT EVENT_NAME, DEFINER, EVENT_DEFINITION FROM information_schema.EVENTS ORDER BY 1"
 DATABASES = "SELECT User, Host, Db, Select_priv FROM mysql.db ORDER BY 1, 2, 3"
 LAST = {
     "5.7": "REVOKE INSERT ON *.* FROM CURRENT_USER()",
@@ -36,10 +36,15 @@ def test_current_user_is_the_sources(
         )
     source.execute(
         "CREATE DATABASE d",
-        "CREATE EVENT d.e ON SCHEDULE EVERY 1 YEAR DO SELECT CURRENT_USER()",
+        *(
+            f"CREATE EVENT d.{name} ON SCHEDULE EVERY 1 YEAR DO SELECT CURRENT_USER()"
+            for name in ("e", "f", "g")
+        ),
     )
     statements = (
         ("u", "ALTER EVENT d.e COMMENT 'of u'"),
+        ("u", "ALTER DEFINER = CURRENT_USER EVENT d.f DO SELECT CURRENT_USER() + 1"),
+        ("u", "ALTER DEFINER=current_user() EVENT d.g COMMENT 'of u'"),
         ("u", "REVOKE INSERT ON *.* FROM CURRENT_USER"),
         ("u", "GRANT SELECT ON d.* TO current_user()"),
         ("u", "RENAME USER current_user TO 'current_user'@localhost"),
@@ -55,3 +60,28 @@ def test_current_user_is_the_sources(
     assert outcome.error is None
     for query in (ACCOUNTS, DATABASES, EVENTS):
         assert target.query(query) == source.query(query)
+
+
+def test_current_role_is_the_sources(server_factory: ServerFactory, tmp_path: Path) -> None:
+    source, target = server_factory("mariadb"), server_factory("mariadb")
+    source.execute(
+        "CREATE DATABASE d",
+        "CREATE EVENT d.e ON SCHEDULE EVERY 1 YEAR DO SELECT 1",
+        "CREATE ROLE r",
+        "GRANT ALL ON *.* TO r WITH GRANT OPTION",
+        "GRANT r TO root@localhost",
+    )
+    with source.connect() as connection, connection.cursor() as cursor:
+        for sql in (
+            "SET ROLE r",
+            "ALTER DEFINER = CURRENT_ROLE EVENT d.e DO SELECT 2",
+            "GRANT SELECT ON d.* TO CURRENT_ROLE()",
+        ):
+            cursor.execute(sql)
+    source.execute("FLUSH BINARY LOGS")
+    log = shutil.copy(source.binlog_files()[0], tmp_path)
+    outcome = replay_into([str(log)], endpoint(target), parse_options(), IntoOptions())
+    assert outcome.error is None
+    for query in (DATABASES, EVENTS):
+        assert target.query(query) == source.query(query)
+    assert target.query(EVENTS) == (("e", "r@", "SELECT 2"),)

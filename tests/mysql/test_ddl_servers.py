@@ -24,7 +24,7 @@ from applier.mysql.statements.ddl import (
 from applier.options import parse_options
 from tests.mysql.ddl_into_cases import INTO_CASES
 from tests.mysql.server_shapes import log_of, shape_in_memory, shape_on
-from tests.mysql.server_support import endpoint
+from tests.mysql.server_support import bodies, endpoint
 from tests.servers.fixtures import ServerFactory
 
 SERVERS = {"all": ("5.7", "9.7", "mariadb"), "mysql": ("5.7", "9.7")}
@@ -90,6 +90,35 @@ def test_a_server_takes_the_log(
     )
     assert outcome.error is None
     assert shape_on(server, "d") == wanted
+
+
+@pytest.mark.parametrize("server_name", ["5.6", "5.7", "9.7", "mariadb"])
+def test_bodies_are_the_sources(
+    server_name: str, server_factory: ServerFactory, tmp_path: Path
+) -> None:
+    """MySQL would take what stands behind a body in the same text for a part of it."""
+    statements = (
+        "CREATE TABLE t (a INT)",
+        "CREATE PROCEDURE p () SELECT 1 -- one",
+        "CREATE FUNCTION f () RETURNS INT DETERMINISTIC RETURN 1",
+        "CREATE TRIGGER g BEFORE INSERT ON t FOR EACH ROW SET NEW.a = 1",
+        "CREATE EVENT e ON SCHEDULE EVERY 1 YEAR DISABLE DO SELECT 1",
+        "ALTER EVENT e DO SELECT 2",
+        "CREATE PROCEDURE q () BEGIN SELECT 1; END",
+    )
+    server = server_factory.shared(server_name)
+    file, errors = log_of(server, tmp_path, statements, "d")
+    wanted = bodies(server, "d")
+    assert (errors, len(wanted)) == ([], 5)
+    server.execute("DROP DATABASE d")
+    outcome = replay_into(
+        [str(file)],
+        endpoint(server),
+        parse_options(),
+        IntoOptions(force=True, replay_id="bodies"),
+    )
+    assert outcome.error is None
+    assert bodies(server, "d") == wanted
 
 
 def test_a_target_that_makes_invisible_keys(server_factory: ServerFactory, tmp_path: Path) -> None:

@@ -329,3 +329,38 @@ def test_settings_in_a_session_whose_texts_are_utf16(
             assert server.query(rows) == source.query(rows)
             reset = "RESET MASTER" if version == "5.7" else "RESET BINARY LOGS AND GTIDS"
             server.execute("DROP DATABASE counted", "DROP DATABASE binlag", reset)
+
+
+@pytest.mark.parametrize("version", ["5.7", "9.7"])
+def test_documents_with_text_that_is_not_utf8(
+    version: str, servers: Servers, sources: Servers, tmp_path: Path
+) -> None:
+    """Servers take them with warning 1300 from a text, and from no other literal."""
+    source, target = sources.empty(version), servers.empty(version)
+    source.execute("FLUSH BINARY LOGS")
+    file = source.binlog_files()[-1]
+    with source.connect(charset="utf8mb4", autocommit=True) as session, session.cursor() as cursor:
+        for sql in (
+            b"CREATE DATABASE d",
+            b"CREATE TABLE d.t (a INT PRIMARY KEY, j JSON)",
+            b'INSERT INTO d.t VALUES (1, \'"\xff\xc3x"\'), (2, \'{"a\xff": 1, "b": 2}\')',
+            b"INSERT IGNORE INTO d.t VALUES (3, '[\"\xff\"]'), (4, '{\"\xc3\": {}}')",
+            b"CREATE TABLE d.u (j JSON)",
+            b"INSERT INTO d.u SELECT j FROM d.t",
+            b"UPDATE d.t SET j = JSON_SET(j, '$.b', 3, '$.c', 4) WHERE a = 2",
+            b"DELETE FROM d.t WHERE a = 3",
+            b"DELETE FROM d.u WHERE JSON_TYPE(j) = 'ARRAY'",
+            b"UPDATE d.u SET j = '{}' WHERE JSON_TYPE(j) = 'STRING'",
+        ):
+            cursor.execute(sql)
+    source.execute("FLUSH BINARY LOGS")
+    log = Path(shutil.copy(file, tmp_path))
+    query = "SELECT HEX(j) FROM d.t UNION ALL SELECT HEX(j) FROM d.u ORDER BY 1"
+    wanted = [value for (value,) in source.query(query)]
+    tables = Tables()
+    assert applier.replay([log], into=tables).error is None
+    found = [row[-1] for name in ("d.t", "d.u") for row in tables[name].rows()]
+    assert sorted(text.encode("utf-8", "surrogateescape").hex().upper() for text in found) == wanted
+    assert replay_sql(target, [log]).error is None
+    assert [value for (value,) in target.query(query)] == wanted
+    assert differences(target, tables) == []

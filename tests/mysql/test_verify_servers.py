@@ -272,8 +272,9 @@ def test_a_database_that_the_log_dropped_must_be_gone(
     assert "gone.t: it is on the server only" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("kind", ["INT", "FLOAT", "BINARY(2)", "VARCHAR(9)"])
 def test_a_generated_column_that_is_not_computed_in_memory(
-    servers: Servers, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    kind: str, servers: Servers, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server = servers.empty("5.7")
     server.execute("FLUSH BINARY LOGS")
@@ -281,7 +282,7 @@ def test_a_generated_column_that_is_not_computed_in_memory(
     server.execute(
         "CREATE DATABASE d", "CREATE TABLE d.t (a VARCHAR(9))", "INSERT INTO d.t VALUES ('x')"
     )
-    server.execute("ALTER TABLE d.t ADD b INT AS (a LIKE '!x' ESCAPE '!')", "FLUSH BINARY LOGS")
+    server.execute(f"ALTER TABLE d.t ADD b {kind} AS (a LIKE '!x' ESCAPE '!')", "FLUSH BINARY LOGS")
     log = Path(shutil.copy(file, tmp_path))
     server.execute("DROP DATABASE d")
     assert (
@@ -300,6 +301,26 @@ def test_a_generated_column_that_is_not_computed_in_memory(
     ]
     assert _exit_code(arguments) == 2
     assert "d.t: not comparable: it cannot be read in memory" in capsys.readouterr().out
+
+
+def test_rows_that_the_server_cannot_show(
+    servers: Servers, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """5.7 stores a JSON document in a CSV table, and answers each SELECT with 3144."""
+    server = servers.empty("5.7")
+    server.execute("FLUSH BINARY LOGS")
+    log = server.binlog_files()[-1]
+    server.execute(
+        "CREATE DATABASE d",
+        "CREATE TABLE d.t (j JSON NOT NULL) ENGINE=CSV",
+        "INSERT INTO d.t VALUES ('{}')",
+    )
+    password = tmp_path / "password"
+    password.write_text(server.password)
+    url = f"mysql://root@localhost?socket={server.socket}"
+    arguments = ["verify", str(log), "--into", url, "--password-file", str(password)]
+    assert _exit_code(arguments) == 2
+    assert "d.t: not comparable: the server cannot show all of its rows" in capsys.readouterr().out
 
 
 def test_a_foreign_key_without_its_index(servers: Servers, tmp_path: Path) -> None:

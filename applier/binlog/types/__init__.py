@@ -102,7 +102,9 @@ TYPES: dict[str, TypeRules] = {
 }  # fmt: skip
 
 
-def _nullable(convert: Converter) -> Converter:
+def nullable(convert: Converter) -> Converter:
+    """The same for NULL, and for a value that could not be computed, which raises its refusal."""
+
     def converted(value: Any) -> Any:
         if value is None:
             return None
@@ -116,18 +118,27 @@ def _nullable(convert: Converter) -> Converter:
 def to_python(column: Column) -> Converter:
     """Stored value -> Python value: int, float, Decimal, str, bytes, date, datetime, timedelta or
     None."""
-    return _nullable(TYPES[column.type].to_python(column))
+    return nullable(TYPES[column.type].to_python(column))
 
 
 def to_text(column: Column) -> Converter:
     """Stored value -> the server's text (hex digits for binary types), None for NULL."""
-    return _nullable(TYPES[column.type].to_text(column))
+    return nullable(TYPES[column.type].to_text(column))
 
 
 def from_sql(column: Column) -> Converter:
     """A SQL literal's value (str, bytes, int, Decimal, float, None) -> stored value. Raises
     ValueRefused."""
-    return _nullable(TYPES[column.type].from_sql(column))
+    return nullable(TYPES[column.type].from_sql(column))
 
 
-__all__ = ["TYPES", "TypeRules", "Unevaluated", "ValueRefused", "from_sql", "to_python", "to_text"]
+__all__ = [
+    "TYPES",
+    "TypeRules",
+    "Unevaluated",
+    "ValueRefused",
+    "from_sql",
+    "nullable",
+    "to_python",
+    "to_text",
+]

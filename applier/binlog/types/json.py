@@ -52,7 +52,8 @@ class OpaqueValue:
 
 
 Document = Any
-"""dict, list, str, None, bool, int, Unsigned, float or Opaque."""
+"""dict, list, str, None, bool, int, Unsigned, float or Opaque. Text may hold bytes that are not
+UTF-8, which servers take with a warning (1300): as `surrogateescape` has them."""
 
 
 def corrupt(what: str) -> InputError:
@@ -88,8 +89,8 @@ def decode(data: bytes) -> Document:
         return None
     try:
         return _value(data[0], memoryview(data)[1:], 0, _Budget(len(data)))
-    except (struct.error, IndexError, UnicodeDecodeError):
-        raise corrupt("it ends too early or holds broken text") from None
+    except (struct.error, IndexError):
+        raise corrupt("it ends too early") from None
 
 
 def _value(kind: int, data: memoryview, depth: int, budget: _Budget) -> Document:
@@ -97,7 +98,7 @@ def _value(kind: int, data: memoryview, depth: int, budget: _Budget) -> Document
         number = struct.unpack_from(SCALARS[kind], data)[0]
         return Unsigned(number) if kind in (UINT16, UINT32, UINT64) else number
     if kind == STRING:
-        return bytes(_sized(data, budget)).decode("utf-8")
+        return bytes(_sized(data, budget)).decode("utf-8", "surrogateescape")
     if kind == LITERAL:
         if data[0] not in LITERALS:
             raise corrupt(f"literal {data[0]}")
@@ -149,7 +150,7 @@ def _container(kind: int, data: memoryview, depth: int, budget: _Budget) -> Docu
         if offset + length > size:
             raise corrupt("a key runs past the end")
         budget.spend(length)
-        keys.append(bytes(data[offset : offset + length]).decode("utf-8"))
+        keys.append(bytes(data[offset : offset + length]).decode("utf-8", "surrogateescape"))
     if len(set(keys)) != count:
         raise corrupt("a key stands twice in an object")
     return dict(zip(keys, values, strict=True))
@@ -199,13 +200,23 @@ def _encode(value: Document, depth: int) -> tuple[int, bytes]:
     if isinstance(value, float):
         return DOUBLE, struct.pack("<d", value)
     if isinstance(value, str):
-        data = value.encode("utf-8", "surrogatepass")
+        data = _bytes(value)
         return STRING, _size(len(data)) + data
     if isinstance(value, OpaqueValue):
         return OPAQUE, bytes([value.type_code]) + _size(len(value.data)) + value.data
     if depth >= MAX_DEPTH:
         raise ValueRefused(3157, "The JSON document exceeds the maximum depth.")
     return _encode_container(value, depth + 1)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _place(pair: tuple[str, Document]) -> tuple[int, bytes]:
+    """Members of an object are ordered by the length of the key, then by its bytes."""
+    key = _bytes(pair[0])
+    return len(key), key
 
 
 def _size(length: int) -> bytes:
@@ -222,11 +233,8 @@ def _encode_container(value: Any, depth: int) -> tuple[int, bytes]:
     keys: list[bytes] = []
     items = value
     if is_object:
-        pairs = sorted(
-            ((key.encode("utf-8"), item) for key, item in value.items()),
-            key=lambda pair: (len(pair[0]), pair[0]),
-        )
-        keys, items = [key for key, _ in pairs], [item for _, item in pairs]
+        pairs = sorted(value.items(), key=_place)
+        keys, items = [_bytes(key) for key, _ in pairs], [item for _, item in pairs]
     encoded = [_encode(item, depth) for item in items]
     for large in (False, True):
         body = _layout(keys, encoded, large=large)
@@ -375,7 +383,7 @@ class JsonDiff:
         cursor = Cursor(self.data)
         while cursor.left:
             operation = cursor.u8()
-            path = _path_text(cursor.take(cursor.packed()))
+            path = cursor.take(cursor.packed()).decode("utf-8", "surrogateescape")
             value = decode(cursor.take(cursor.packed())) if operation != REMOVE else None
             if operation not in (REPLACE, INSERT, REMOVE) or not _change(
                 root, operation, path_legs(path), value
@@ -385,13 +393,6 @@ class JsonDiff:
             return encode(root[0])
         except ValueRefused as refused:
             raise ReplicationError(refused.number, refused.message) from None
-
-
-def _path_text(raw: bytes) -> str:
-    try:
-        return raw.decode("utf-8")
-    except UnicodeDecodeError:
-        raise corrupt("a path that is not UTF-8") from None
 
 
 Leg = str | int | tuple[str, int]
@@ -447,9 +448,7 @@ def _change(root: list[Document], operation: int, legs: list[Leg], value: Docume
             return True
         if isinstance(parent, dict) and isinstance(last, str) and last not in parent:
             parent[last] = value
-            pairs = sorted(
-                parent.items(), key=lambda pair: (len(pair[0].encode()), pair[0].encode())
-            )
+            pairs = sorted(parent.items(), key=_place)
             parent.clear()
             parent.update(pairs)
             return True

@@ -160,7 +160,7 @@ class _Load:
         if statement.kind == "view":
             yield PipelineStatement(statement.sql, allowed=_VIEW_ERRORS, on_error=self._lost_view)
         else:
-            yield PipelineStatement(statement.sql)
+            yield PipelineStatement(statement.sql, ends_text=statement.kind in PROGRAMS)
 
     def _is_left_out(self, statement: DumpStatement) -> bool:
         if statement.kind in PROGRAMS and not self._options.with_routines:

@@ -1,5 +1,5 @@
-"""Statements that do something with the account of their session: CURRENT_USER, and the definer
-that ALTER EVENT leaves out.
+"""Statements that do something with the account of their session: CURRENT_USER, CURRENT_ROLE, and
+the definer that ALTER EVENT leaves out.
 
 Servers log DROP USER, RENAME USER, GRANT, ALTER EVENT, … as they were written, and the account
 beside them (`Q_INVOKER`; 5.7.29, 9.7.4, MariaDB 10.11.18). A replica takes that one; a client's
@@ -15,7 +15,8 @@ from applier.binlog.events import Query
 from applier.tables.sql.quoting import quoted
 from applier.tables.sql.sql_text import Token, tokenize
 
-CURRENT_USER = ("word", "CURRENT_USER")
+OWN_ACCOUNT = ("CURRENT_USER", "CURRENT_ROLE")
+"""MariaDB takes a role for an account; the log's invoker is the role then (seen on 10.11.18)."""
 
 
 def with_invoker(query: Query, sql: bytes) -> bytes:
@@ -32,10 +33,13 @@ def with_invoker(query: Query, sql: bytes) -> bytes:
 
 def _edits(tokens: list[Token], account: str) -> Iterator[tuple[int, int, str]]:
     """Where in the text what is to be written instead."""
-    if [token.value.upper() for token in tokens[:2]] == ["ALTER", "EVENT"]:
-        yield tokens[0].end, tokens[0].end, f" DEFINER={account}"
-        return
+    match [token.value.upper() for token in tokens[:2]]:
+        case ["ALTER", "EVENT"]:
+            yield tokens[0].end, tokens[0].end, f" DEFINER={account}"
+            return
+        case ["ALTER", "DEFINER"]:
+            tokens = tokens[:6]  # behind them is what the event does, as the account that it gets
     for at, token in enumerate(tokens):
-        if (token.kind, token.value.upper()) == CURRENT_USER:
+        if token.kind == "word" and token.value.upper() in OWN_ACCOUNT:
             called = [one.value for one in tokens[at + 1 : at + 3]] == ["(", ")"]
             yield token.start, tokens[at + 2].end if called else token.end, account

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from applier.binlog.types import TYPES, json, to_text
+from applier.binlog.types import TYPES, json, nullable, to_text
 from applier.binlog.types.numbers import double_text, float_to_python
 from applier.tables.sql.quoting import quoted
 from lookup.table import Column
@@ -64,8 +64,7 @@ def expression(column: Column, dialect: DisplayRules) -> str:
 
 def cell(column: Column, dialect: DisplayRules) -> Cell:
     """A function from the stored value to the bytes that `expression` gives for it."""
-    convert = _converter(column, dialect)
-    return lambda stored: None if stored is None else convert(stored)
+    return nullable(_converter(column, dialect))
 
 
 def _converter(column: Column, dialect: DisplayRules) -> Callable[[Any], bytes]:

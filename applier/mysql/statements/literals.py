@@ -310,5 +310,8 @@ def diff_expression(column: Column, diff: json.JsonDiff, rules_version: str) -> 
 
 
 def utf8_literal(text: str) -> str:
-    """Text that is compared and stored as UTF-8."""
-    return f"_utf8mb4 X'{text.encode('utf-8', 'surrogateescape').hex()}'"
+    """Text that is compared and stored as UTF-8. Raises NotExpressible for bytes that are not."""
+    try:
+        return f"_utf8mb4 X'{text.encode().hex()}'"
+    except UnicodeEncodeError:
+        raise NotExpressible("a JSON document holds text that is not UTF-8") from None

@@ -23,7 +23,12 @@ from applier.mysql.client.session_state import SessionState, preparation
 from applier.mysql.feed import Format, SourceTransaction
 from applier.mysql.outcome import Remark, place_of
 from applier.mysql.statements.accounts import with_invoker
-from applier.mysql.statements.ddl import drops_database, passed_by_replica, takes_account
+from applier.mysql.statements.ddl import (
+    commits_by_itself,
+    drops_database,
+    passed_by_replica,
+    takes_account,
+)
 from applier.options import ReplayOptions
 from applier.tables.sql.statement_names import is_wanted
 
@@ -237,6 +242,7 @@ class Writer:
                 None,
                 self._skipped(allowed | passed),
                 on_error=self._passed_over(event, allowed, passed),
+                ends_text=commits_by_itself(text),
             )
         )
         self._statement_bytes += len(sql)

@@ -85,6 +85,8 @@ class Alteration:
         self.parser = Parser(clause, rules.lexis)
         self.reader = SchemaParser(self.parser, rules, old.database, old.name)
         self.columns = AlteredColumns(old)
+        self.column_changes: list[tuple[str, Callable[[Column], Column]]] = []
+        """Name and what ALTER COLUMN does to it, in order."""
         self.sources: list[int | None] = []
         """For each column of the new definition the position it had before, None for a new one."""
         self.keys = [named_key(key, old) for key in old.keys]
@@ -151,6 +153,7 @@ class Alteration:
                 or option_ahead(parser, self.rules)
             ):
                 raise parser.refuse("the next clause was expected")
+        self._change_columns()
 
     def definition(self) -> TableDefinition:
         """The new definition. Raises ReplicationError for names that are not there, or twice."""
@@ -399,26 +402,36 @@ class Alteration:
             return
         parser.accept("COLUMN")
         missing_ok = parser.accept("IF", "EXISTS")
-        name = parser.name()
-        column = (
-            AlteredColumn(Column(name, "int"), None)
-            if missing_ok and name not in self.columns
-            else self.columns.with_new(name)
-        )
+        name, change = parser.name(), self._column_change()
+        if change is not None and not (missing_ok and name not in self.columns):
+            self.column_changes.append((name, change))
+
+    def _column_change(self) -> Callable[[Column], Column] | None:
+        """What stands behind ALTER COLUMN name, None where it changes nothing here."""
+        parser = self.parser
         if parser.accept("DROP", "DEFAULT"):
-            column.column = replace(column.column, default=None)
-        elif parser.accept("SET", "DEFAULT"):
+            return partial(replace, default=None)
+        if parser.accept("SET", "DEFAULT"):
             draft = ColumnDraft("")
             self.reader._default(draft)
-            changed = replace(column.column, default=str(draft.values["default"]))
-            column.column = default_in_utc(changed, self.rules.session)
-        elif parser.accept("SET", "MASKING", "POLICY"):
-            parser.name()
-        elif not parser.accept("DROP", "MASKING", "POLICY"):
-            parser.expect("SET")
-            column.column = replace(
-                column.column, invisible=parser.next().value.upper() == "INVISIBLE"
+            default = str(draft.values["default"])
+            return lambda column: default_in_utc(
+                replace(column, default=default), self.rules.session
             )
+        if parser.accept("SET", "MASKING", "POLICY"):
+            parser.name()
+            return None
+        if parser.accept("DROP", "MASKING", "POLICY"):
+            return None
+        parser.expect("SET")
+        return partial(replace, invisible=parser.next().value.upper() == "INVISIBLE")
+
+    def _change_columns(self) -> None:
+        """ALTER COLUMN, behind all other clauses: MariaDB takes also a column that a later clause
+        adds (`mysql_prepare_alter_table`; seen on 10.11.18). Raises ReplicationError 1054."""
+        for name, change in self.column_changes:
+            column = self.columns.with_new(name)
+            column.column = change(column.column)
 
     # the table as a whole
 
