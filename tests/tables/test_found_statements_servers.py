@@ -131,6 +131,41 @@ INSERT INTO vectors VALUES (1, 0x0000803f0000004000004040), (2, X'0000803F'), (3
 UPDATE vectors SET v = _binary 0x00000040 WHERE id = 2;
 """,
     ),
+    (
+        ALL,
+        """
+CREATE TABLE divided (id INT PRIMARY KEY, a INT, s VARCHAR(10), r INT AS (id + a) STORED)
+    PARTITION BY RANGE (id) SUBPARTITION BY HASH (id) SUBPARTITIONS 2
+    (PARTITION p0 VALUES LESS THAN (10), PARTITION p1 VALUES LESS THAN (20),
+     PARTITION `p 2` VALUES LESS THAN MAXVALUE);
+INSERT INTO divided PARTITION (p0, p1) (id, a, s) VALUES (1, 1, 'a'), (2, 2, 'b'), (11, 1, 'c');
+INSERT INTO divided PARTITION (`p 2`) SET id = 30, a = 3;
+INSERT INTO divided PARTITION (p1) (id, a) SELECT id + 11, a FROM divided WHERE id < 3 ORDER BY id;
+INSERT INTO divided PARTITION (p0) (id, a) VALUES (1, 7), (3, 0) ON DUPLICATE KEY UPDATE a = 8;
+REPLACE INTO divided PARTITION (p0, `p 2`) (id, a, s) VALUES (2, 5, 'r'), (40, 4, 's');
+UPDATE divided PARTITION (P1) SET a = a + 100;
+UPDATE divided PARTITION (p0) AS d SET s = 'upd' WHERE d.a > 0 ORDER BY id DESC LIMIT 1;
+UPDATE divided PARTITION (p0, p1) SET s = 'none' WHERE id = 30;
+UPDATE divided PARTITION (p0, p1) SET id = 15 WHERE id = 3;
+UPDATE divided PARTITION (p0sp1, p1sp0) SET s = 'sub';
+DELETE FROM divided PARTITION (p1) WHERE a = 101 AND id = 11;
+DELETE FROM divided PARTITION (p0sp0);
+DELETE FROM divided PARTITION (p1) ORDER BY id LIMIT 1;
+INSERT INTO divided PARTITION (p0) (id, a) VALUES (50, 0);
+CREATE TABLE listed (id INT, k INT, PRIMARY KEY (k, id)) PARTITION BY KEY (k) PARTITIONS 3;
+INSERT INTO listed VALUES (1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 6);
+DELETE FROM listed PARTITION (p1);
+UPDATE listed PARTITION (p0, p2) SET id = id + 10;
+""",
+    ),
+    (
+        ("9.7",),
+        """
+CREATE TABLE aliased (id INT PRIMARY KEY, a INT) PARTITION BY HASH (id) PARTITIONS 2;
+INSERT INTO aliased VALUES (1, 1), (2, 2), (3, 3), (4, 4);
+DELETE FROM aliased PARTITION (p0) AS d WHERE d.id > 2;
+""",
+    ),
 )
 
 
