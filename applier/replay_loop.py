@@ -31,7 +31,6 @@ from applier.binlog.header import (
 )
 from applier.binlog.reader import LogReader
 from applier.binlog.refusals import OLD_LOAD_TYPES, lost_events, old_load
-from applier.binlog.rows import RowsHead
 from applier.binlog.rows_context import RowsContext
 from applier.binlog.selection.filters import holds, none_included
 from applier.binlog.table_map import TableMap
@@ -327,13 +326,7 @@ class ReplayLoop:
 
     def _rows(self, event: Event) -> None:
         rows = self._context.head_of(event)
-        try:
-            self._rows_of(event, rows)
-        finally:
-            if rows.ends_statement:
-                self._locked.end()
-
-    def _rows_of(self, event: Event, rows: RowsHead) -> None:
+        self._locked.is_last = rows.ends_statement
         transaction = self.transaction
         if transaction.skipped:
             return

@@ -24,8 +24,9 @@ sys.path[:0] = [str(ROOT), str(ROOT / "docker")]
 
 from servers.server import Server  # noqa: E402
 
-from applier.tables.collations.collation import UNICODE, characters_of, full_name  # noqa: E402
+from applier.tables.collations.collation import UNICODE, full_name  # noqa: E402
 from applier.tables.collations.weight_keys import number_of  # noqa: E402
+from tests.tables.collation_characters import characters_of  # noqa: E402
 
 OUTPUT = ROOT / "applier" / "tables" / "collations" / "weights.zip"
 Levels = tuple[str, ...]

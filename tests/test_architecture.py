@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,10 @@ PACKAGES = ("applier", "checkpoints", "lookup")
 FOLDERS = (*PACKAGES, "benchmarks", "docker", "examples", "scripts", "tests")
 MODULE_LINES, FUNCTION_LINES, ROOM_MODULES = 500, 70, 25
 FILES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
+
+
+OUTSIDE = [path for path in FILES if path.relative_to(ROOT).parts[0] not in PACKAGES]
+"""mypy reads the packages alone."""
 
 
 def name_of(path: Path) -> str:
@@ -41,6 +46,28 @@ def test_imports() -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(r"Contracts: [1-9]\d* kept, 0 broken", done.stdout)
+
+
+@pytest.mark.parametrize("path", OUTSIDE, ids=name_of)
+def test_what_a_script_imports_is_there(path: Path) -> None:
+    """Of the packages' own names; nothing is run."""
+    missing = [
+        f"{node.module}.{one.name}"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in PACKAGES
+        for one in node.names
+        if one.name not in names_in(str(node.module))
+    ]
+    assert missing == []
+
+
+@cache
+def names_in(module: str) -> set[str]:
+    """All names that a module binds or spells, and the modules of a package."""
+    place = ROOT.joinpath(*module.split("."))
+    path = place.with_suffix(".py") if place.with_suffix(".py").is_file() else place / "__init__.py"
+    words = set(re.findall(r"\w+", path.read_text(encoding="utf-8")))
+    return words | {one.stem for one in place.glob("*")}
 
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)

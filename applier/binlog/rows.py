@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from applier.binlog.cursor import Cursor
 from applier.binlog.header import Event, EventType, FormatDescription, an_event
@@ -53,6 +53,11 @@ class RowsHead:
     partial: bool
     shape: bytes
     length: int
+    ends_statement: bool = field(init=False)
+    """The statement is over behind this event, and its table maps with it."""
+
+    def __post_init__(self) -> None:
+        self.ends_statement = bool(self.flags & STATEMENT_END)
 
     def columns(self) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
         """(width, columns of the first image, columns of the second); the two are the same unless
@@ -68,11 +73,6 @@ class RowsHead:
         width, first, second = self.columns()
         check_width(width, table_map)
         return first, second
-
-    @property
-    def ends_statement(self) -> bool:
-        """Whether the statement is over behind this event, and its table maps with it."""
-        return bool(self.flags & STATEMENT_END)
 
 
 def check_width(width: int, table_map: TableMap) -> None:

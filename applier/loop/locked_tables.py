@@ -21,21 +21,22 @@ Find = Callable[[TableMap], MemoryTable | None]
 class LockedTables:
     """Those of the statement that is being read. `find`: the table of a table map."""
 
-    __slots__ = ("_find", "_maps", "_passed_over")
+    __slots__ = ("_find", "_maps", "_passed_over", "is_last")
 
     def __init__(self, find: Find) -> None:
         self._find = find
+        self.is_last = False
+        """The rows event at hand ends its statement: the next table map is of another one."""
         self._maps: list[TableMap] = []
         self._passed_over: list[str] | None = None
 
     def add(self, table_map: TableMap) -> None:
-        """The next table of the statement."""
+        """The next table of the statement, or the first one of the next."""
+        if self.is_last:
+            self.is_last = False
+            self._maps.clear()
+            self._passed_over = None
         self._maps.append(table_map)
-
-    def end(self) -> None:
-        """The statement is over."""
-        self._maps.clear()
-        self._passed_over = None
 
     def check(self, table_map: TableMap) -> None:
         """Raises ReplicationError 1235 for rows that a replica passes over: they are on the source,

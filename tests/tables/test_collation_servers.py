@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from servers.server import Server
 
-from applier.binlog import charsets
 from applier.tables.collations.collation import (
     UNICODE,
     collation_key,
@@ -23,6 +22,7 @@ from applier.tables.collations.collation import (
 )
 from applier.tables.collations.weight_keys import Incomparable
 from tests.servers.fixtures import ServerFactory
+from tests.tables.collation_characters import characters_of
 
 ALL = os.environ.get("BINLAG_EVERY_VALUE") == "1"
 """All characters of all collations, which takes hours; CI and the default take samples."""
@@ -53,31 +53,6 @@ strokes; seen on 9.7.4 and 10.11.18."""
 DISPUTED = "MySQL and MariaDB differ"
 PAIRS_OF_CROATIAN = ("lJ", "nJ", "dŽ")
 CHUNK = 50_000
-
-
-def characters_of(charset_name: str) -> Iterator[bytes]:
-    """All sequences of bytes that may be a character of a character set; some of those of several
-    bytes are none."""
-    if charset_name in UNICODE:
-        last = 0x10000 if charset_name in ("ucs2", "utf8mb3") else 0x110000
-        yield from (
-            chr(code).encode(UNICODE[charset_name])
-            for code in (*range(0xD800), *range(0xE000, last))
-        )
-        return
-    most = charsets.charset(charset_name).max_bytes
-    yield from (bytes([one]) for one in range(256))
-    if most > 1:
-        yield from (bytes([one, two]) for one in range(0x80, 0x100) for two in range(0x30, 0x100))
-    if most == 3:
-        yield from (
-            bytes([0x8F, one, two]) for one in range(0xA0, 0x100) for two in range(0xA0, 0x100)
-        )
-    if most == 4:
-        yield from (
-            bytes([n // 12600 + 0x81, n // 1260 % 10 + 0x30, n // 10 % 126 + 0x81, n % 10 + 0x30])
-            for n in range(126 * 12600)
-        )
 
 
 class Asked:
