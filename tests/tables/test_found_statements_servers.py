@@ -144,18 +144,26 @@ INSERT INTO divided PARTITION (p1) (id, a) SELECT id + 11, a FROM divided WHERE 
 INSERT INTO divided PARTITION (p0) (id, a) VALUES (1, 7), (3, 0) ON DUPLICATE KEY UPDATE a = 8;
 REPLACE INTO divided PARTITION (p0, `p 2`) (id, a, s) VALUES (2, 5, 'r'), (40, 4, 's');
 UPDATE divided PARTITION (P1) SET a = a + 100;
-UPDATE divided PARTITION (p0) AS d SET s = 'upd' WHERE d.a > 0 ORDER BY id DESC LIMIT 1;
+UPDATE divided PARTITION (p0) AS d SET s = 'upd' WHERE d.a > 0;
 UPDATE divided PARTITION (p0, p1) SET s = 'none' WHERE id = 30;
 UPDATE divided PARTITION (p0, p1) SET id = 15 WHERE id = 3;
 UPDATE divided PARTITION (p0sp1, p1sp0) SET s = 'sub';
 DELETE FROM divided PARTITION (p1) WHERE a = 101 AND id = 11;
 DELETE FROM divided PARTITION (p0sp0);
-DELETE FROM divided PARTITION (p1) ORDER BY id LIMIT 1;
 INSERT INTO divided PARTITION (p0) (id, a) VALUES (50, 0);
 CREATE TABLE listed (id INT, k INT, PRIMARY KEY (k, id)) PARTITION BY KEY (k) PARTITIONS 3;
 INSERT INTO listed VALUES (1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 6);
 DELETE FROM listed PARTITION (p1);
 UPDATE listed PARTITION (p0, p2) SET id = id + 10;
+""",
+    ),
+    (
+        ("5.7", "9.7"),
+        """
+CREATE TABLE limited (id INT PRIMARY KEY, a INT) PARTITION BY HASH (id) PARTITIONS 2;
+INSERT INTO limited VALUES (1, 1), (2, 2), (3, 3), (4, 4);
+UPDATE limited PARTITION (p1) SET a = 9 ORDER BY id DESC LIMIT 1;
+DELETE FROM limited PARTITION (p0) ORDER BY id LIMIT 1;
 """,
     ),
     (

@@ -9,7 +9,8 @@ from applier.errors import ReplicationError
 from applier.tables.catalog import Tables
 from applier.tables.ddl.ddl_session import DdlSession
 from applier.tables.ddl.execution import apply_ddl
-from applier.tables.partitioning.partitions import partitioning_of, read_partitioning
+from applier.tables.partitioning.partition_clauses import partitioning_of
+from applier.tables.partitioning.partitions import read_partitioning
 from applier.tables.sql.sql_text import DEFAULT_LEXIS, Parser
 
 

@@ -213,3 +213,38 @@ def test_it_is_no_key(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_what_is_not_exact_is_refused(sql: str) -> None:
     assert refused(sql).number == 1235
+
+
+DIVIDED = """
+    CREATE TABLE d.t (id INT PRIMARY KEY, a INT)
+        PARTITION BY RANGE (id)
+        (PARTITION p0 VALUES LESS THAN (10), PARTITION p1 VALUES LESS THAN (20));
+    INSERT INTO d.t VALUES (1, 1), (11, 1);
+"""
+
+
+@pytest.mark.parametrize(
+    ("sql", "number"),
+    [
+        ("INSERT INTO t PARTITION (p0) VALUES (12, 1)", 1748),
+        ("REPLACE INTO t PARTITION (p0) VALUES (11, 2)", 1748),
+        ("UPDATE t PARTITION (p0) SET id = 12", 1748),
+        ("INSERT INTO t PARTITION (p0) VALUES (1, 1) ON DUPLICATE KEY UPDATE id = 13", 1748),
+        ("INSERT IGNORE INTO t PARTITION (p0) VALUES (12, 1)", 1235),
+        ("DELETE FROM t PARTITION (p7)", 1735),
+        ("UPDATE t PARTITION (p0), t u SET t.a = 1", 1235),
+    ],
+)
+def test_rows_outside_of_the_partitions_that_are_named(sql: str, number: int) -> None:
+    assert refused(sql, DIVIDED).number == number
+
+
+def test_partitions_that_are_not_there_or_are_read_in_an_order() -> None:
+    assert refused("DELETE FROM t PARTITION (p0)").number == 1235
+    with pytest.raises(ReplicationError, match="LIMIT among the rows of partitions"):
+        execute_statement(
+            applier.load_schema(DIVIDED),
+            "DELETE FROM t PARTITION (p0) ORDER BY id LIMIT 1",
+            "d",
+            StatementSession(Session(mariadb=True)),
+        )

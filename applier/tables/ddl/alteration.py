@@ -33,7 +33,8 @@ from applier.tables.definitions.table_draft import (
 from applier.tables.definitions.table_options import option_ahead, read_option, refuse_substitute
 from applier.tables.expressions.defaults import default_in_utc
 from applier.tables.merge_tables import qualify_union
-from applier.tables.partitioning.partitions import PartitionChange, PartitionClause, not_exact
+from applier.tables.partitioning.partition_clauses import PartitionChange, PartitionClause
+from applier.tables.partitioning.partitions import not_exact
 from applier.tables.sql.sql_text import Parser
 from lookup.handler import traits_of
 from lookup.table import Column, TableDefinition

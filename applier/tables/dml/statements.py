@@ -296,6 +296,9 @@ class Statement:
     def _matching(self, table: MemoryTable, named: TableDefinition) -> list[Any]:
         selection = RowSelection.read(self._reader(named))
         self._at_end()
+        if self.rows.within and selection.limit is not None and self.dialect.mariadb:
+            # 10.11.18 now and then finds no row by the order of a key there, with rows in it
+            raise unsupported("LIMIT among the rows of partitions that are named")
         return selection.refs(table, self.session.expressions, self.rows.within)
 
     def _at_end(self) -> None:

@@ -9,7 +9,8 @@ from applier.tables.catalog import Tables
 from applier.tables.engine import MemoryTable
 from applier.tables.expressions.defaults import row_generator
 from applier.tables.expressions.operands import Session
-from applier.tables.partitioning.partitions import PartitionChange, not_exact
+from applier.tables.partitioning.partition_clauses import PartitionChange
+from applier.tables.partitioning.partitions import not_exact
 from applier.tables.partitioning.subpartitions import divided
 from lookup.handler import Row
 from lookup.table import TableDefinition

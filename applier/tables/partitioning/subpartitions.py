@@ -10,11 +10,10 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from applier.tables.expressions.operands import Session
+from applier.tables.partitioning.partition_clauses import PartitionChange, PartitionClause
 from applier.tables.partitioning.partitions import (
     Locate,
     Partition,
-    PartitionChange,
-    PartitionClause,
     Partitioning,
     Place,
     locator,
