@@ -1,4 +1,5 @@
-"""`python -m tests.peers check`: what CI runs, some scripts each day. `all`: every script.
+"""`python -m tests.peers check`: what CI runs, some scripts each day. `all`: every script. `into`:
+some scripts each day, replayed into a second server.
 
 `exceptions FILE`: the table anew from what `all` or `check` wrote.
 """
@@ -9,9 +10,11 @@ import argparse
 import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, date, datetime
+from functools import partial
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docker"))
@@ -19,10 +22,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "docker"))
 from servers.installed import installed
 from servers.suites import SUITES
 
+from applier.mysql.into_options import MODES
 from tests.peers.choice import SCRIPTS, of_the_day
 from tests.peers.contents import server_tables
 from tests.peers.exceptions import (
     EQUAL,
+    GRAVE,
     Case,
     Observed,
     grave,
@@ -44,6 +49,7 @@ from tests.peers.suites import (
     statements_of,
     suite_for,
 )
+from tests.peers.target import NOT_COMPARABLE, into_outcome
 
 
 def main() -> int:
@@ -73,10 +79,12 @@ def main() -> int:
         return 1
     cases = _cases(given)
     begun = time.monotonic()
-    observed = observe(cases, given.jobs)
+    observed = observe(cases, given.jobs, given.apply if given.command == "into" else None)
     seconds = time.monotonic() - begun
     if given.results is not None:
         write_observed(given.results, observed)
+    if given.command == "into":
+        return _told_of_targets(observed, seconds)
     wrong = verdicts(observed, read_exceptions())
     print("\n".join(wrong))
     equal = sum(one.outcome == EQUAL for one in observed)
@@ -93,10 +101,20 @@ def main() -> int:
     return 1 if failed else 0
 
 
+def _told_of_targets(observed: list[Observed], seconds: float) -> int:
+    for one in observed:
+        if one.outcome not in (EQUAL, NOT_COMPARABLE):
+            print(f"{one.case}: {one.outcome}: {one.cause}")
+    counts = Counter(one.outcome for one in observed)
+    told = ", ".join(f"{count} {outcome}" for outcome, count in counts.most_common())
+    print(f"{len(observed)} scripts with SQL in {seconds:.0f} s: {told}")
+    return 1 if any(one.outcome in GRAVE for one in observed) else 0
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.peers", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    for name in ("check", "all"):
+    for name in ("check", "all", "into"):
         command = commands.add_parser(name)
         command.add_argument(
             "--jobs", type=int, default=2, help="servers at the same time (default: %(default)s)"
@@ -109,7 +127,11 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument(
             "--results", type=Path, metavar="FILE", help="write what came of each case"
         )
-        if name == "check":
+        if name == "into":
+            command.add_argument(
+                "--apply", choices=MODES, default="native", help="(default: %(default)s)"
+            )
+        if name != "all":
             command.add_argument(
                 "--scripts",
                 type=int,
@@ -151,43 +173,56 @@ def _cases(given: argparse.Namespace) -> list[Case]:
         for name in script_names(server)
     ]
     found = list(filter(wanted, every))
-    return (
-        found
-        if given.command == "all"
-        else of_the_day(list(filter(wanted, _known())), found, given.date, given.scripts)
-    )
+    if given.command == "all":
+        return found
+    known = list(filter(wanted, _known())) if given.command == "check" else []
+    return of_the_day(known, found, given.date, given.scripts)
 
 
-def observe(cases: Iterable[Case], jobs: int) -> list[Observed]:
+def observe(cases: Iterable[Case], jobs: int, apply: str | None = None) -> list[Observed]:
     """Runs the cases, those of one server and format one after the other on one server, `jobs` of
-    them at the same time."""
+    them at the same time. `apply`: how their logs go into a second server; None: into memory."""
     groups: dict[tuple[str, str], list[Case]] = {}
     for case in cases:
         groups.setdefault((case.server, case.log_format), []).append(case)
     with ProcessPoolExecutor(jobs) as pool:
         longest_first = sorted(groups.values(), key=len, reverse=True)
-        return [one for found in pool.map(_observe_group, longest_first) for one in found]
+        return [
+            one
+            for found in pool.map(partial(_observe_group, apply=apply), longest_first)
+            for one in found
+        ]
 
 
-def _observe_group(cases: list[Case]) -> list[Observed]:
+def _observe_group(cases: list[Case], apply: str | None) -> list[Observed]:
     found = []
-    server = PeerServer(cases[0].server, cases[0].log_format)
+    formats = [cases[0].log_format, *(["ROW"] if apply else [])]  # of the source, and a target
+    servers = [PeerServer(cases[0].server, log_format) for log_format in formats]
     try:
         for case in cases:
             statements = statements_of(case.server, case.script)
             if len(statements) < FEWEST_STATEMENTS:
                 continue
             try:
-                files = server.carry_out(statements)
-                tables = server_tables(server.query)
+                found.append(Observed(case, *_outcome(servers, statements, apply)))
             except ServerGone:  # the script is one for the server's own developers
-                server.close()
-                server = PeerServer(case.server, case.log_format)
-                continue
-            found.append(Observed(case, *replay_outcome(files, tables)))
+                for at, server in enumerate(servers):
+                    server.close()
+                    servers[at] = PeerServer(case.server, formats[at])
     finally:
-        server.close()
+        for server in servers:
+            server.close()
     return found
+
+
+def _outcome(
+    servers: list[PeerServer], statements: list[str], apply: str | None
+) -> tuple[str, str]:
+    files = servers[0].carry_out(statements)
+    tables = server_tables(servers[0].query)
+    if apply is None:
+        return replay_outcome(files, tables)
+    return into_outcome(servers[1], files, tables, apply)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from typing import Any
 
 import pymysql
 
+from applier.mysql.contents.verify import OWN_DATABASE
 from applier.tables.dump import TYPE_WIDTH, file_name
 from applier.tables.sql.quoting import quoted
 from tests.peers.session import SYSTEM
@@ -130,19 +131,36 @@ def _of_table(table: ServerTable, lines: list[bytes]) -> list[str]:
                 f"type differs: {table.name}.{column.name}: {column.type}, binlag {column_type}"
             )
     assert table.rows is not None
-    theirs = Counter(_normal(row, table.columns) for row in table.rows)
-    ours = Counter(_normal(_cells(line), table.columns) for line in lines[1:])
+    return found + _of_rows(table, table.rows, map(_cells, lines[1:]), "binlag")
+
+
+def server_differences(source: Iterable[ServerTable], target: Iterable[ServerTable]) -> list[str]:
+    """In what the tables of a second server differ, in the same words."""
+    there = {table.name: table for table in target if table.name.partition(".")[0] != OWN_DATABASE}
+    found = []
+    for table in source:
+        other = there.pop(table.name, None)
+        if other is None:
+            found.append(f"table missing: {table.name}")
+        elif other.columns != table.columns:
+            found.append(f"columns differ: {table.name}")
+        elif table.rows is not None and other.rows is not None:
+            found += _of_rows(table, table.rows, other.rows, "the target")
+    return found + [f"table too many: {name}" for name in there]
+
+
+def _of_rows(table: ServerTable, rows: list[Row], others: Iterable[Row], whose: str) -> list[str]:
+    theirs = Counter(_normal(row, table.columns) for row in rows)
+    ours = Counter(_normal(row, table.columns) for row in others)
     if theirs.total() != ours.total():
-        found.append(f"row count differs: {table.name}: {theirs.total()}, binlag {ours.total()}")
-    elif theirs != ours:
-        only, surplus = next(iter(theirs - ours)), next(iter(ours - theirs))
-        at = next((at for at, (a, b) in enumerate(zip(only, surplus, strict=True)) if a != b), 0)
-        column = table.columns[at]
-        found.append(
-            f"values differ: {table.name}.{column.name} {column.type}: {only[at]!r:.80}, "
-            f"binlag {surplus[at]!r:.80}"
-        )
-    return found
+        return [f"row count differs: {table.name}: {theirs.total()}, {whose} {ours.total()}"]
+    if theirs == ours:
+        return []
+    only, surplus = next(iter(theirs - ours)), next(iter(ours - theirs))
+    at = next((at for at, (a, b) in enumerate(zip(only, surplus, strict=True)) if a != b), 0)
+    column = table.columns[at]
+    where = f"{table.name}.{column.name} {column.type}"
+    return [f"values differ: {where}: {only[at]!r:.80}, {whose} {surplus[at]!r:.80}"]
 
 
 def _same_type(theirs: str, ours: str) -> bool:

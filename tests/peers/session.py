@@ -11,7 +11,9 @@ from typing import Any
 import pymysql
 from servers.server import Server
 
+from applier.mysql.client.url import Endpoint
 from applier.tables.sql.quoting import quoted
+from tests.mysql.server_support import endpoint
 from tests.peers.statements import kept_aside
 
 SCRIPT_SECONDS = 20.0
@@ -48,7 +50,8 @@ class PeerServer:
         """Runs a script in an emptied server; returns its binlog files. What fails on the server is
         of no interest. Raises ServerGone."""
         try:
-            self._empty()
+            self.empty()
+            self.query("CREATE DATABASE test")
             session = self._connect(database="test", read_timeout=STATEMENT_SECONDS)
             number = int(_query(session, "SELECT CONNECTION_ID()")[0][0])
             _run(session, statements)
@@ -57,6 +60,11 @@ class PeerServer:
             return self._server.binlog_files()[:-1]
         except (pymysql.err.MySQLError, OSError) as error:
             raise ServerGone(repr(error)) from None
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where a replay into this server connects to."""
+        return endpoint(self._server)
 
     def query(self, sql: str) -> list[tuple[Any, ...]]:
         """The rows of a statement, all values as bytes. Raises MySQLError, and ServerGone when the
@@ -82,7 +90,8 @@ class PeerServer:
         connection.encoding = "latin1"  # every byte of a statement as it stands in the script
         return connection
 
-    def _empty(self) -> None:
+    def empty(self) -> None:
+        """Drops all databases and logs. Raises MySQLError, ServerGone."""
         for sql in ("SET sql_log_bin = 0", "SET foreign_key_checks = 0"):
             self.query(sql)
         for (name,) in self.query("SHOW DATABASES"):
@@ -90,7 +99,6 @@ class PeerServer:
                 self.query(f"DROP DATABASE {quoted(name.decode('latin1'))}")
         self.query(_FORGET.get(self.name, "RESET MASTER"))
         self.query("SET sql_log_bin = 1")
-        self.query("CREATE DATABASE test")
 
     def _wait_for_end(self, number: int) -> None:
         """A session that was left rolls back, drops its temporary tables, and writes that to the

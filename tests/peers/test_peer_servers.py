@@ -3,6 +3,7 @@ is seen."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,10 +11,12 @@ from pathlib import Path
 import pytest
 from servers.installed import cache_folder, installed
 
-from tests.peers.contents import ServerTable, server_tables
+from applier.mysql.into_options import MODES
+from tests.peers.contents import ServerTable, server_differences, server_tables
 from tests.peers.exceptions import EQUAL
 from tests.peers.replaying import replay_outcome
 from tests.peers.session import PeerServer
+from tests.peers.target import NOT_COMPARABLE, into_outcome
 from tests.servers.fixtures import lacking
 
 STATEMENTS = [
@@ -41,6 +44,13 @@ def ended() -> Iterator[tuple[list[Path], list[ServerTable]]]:
     server = PeerServer("9.7", "ROW")
     files = server.carry_out(STATEMENTS)
     yield files, server_tables(server.query)
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def target() -> Iterator[PeerServer]:
+    server = PeerServer("9.7", "ROW")
+    yield server
     server.close()
 
 
@@ -78,3 +88,45 @@ def test_a_log_that_is_refused(ended: tuple[list[Path], list[ServerTable]], tmp_
     outcome, cause = replay_outcome([tmp_path / "binlog.000001"], ended[1])
     assert outcome.startswith("refused BL")
     assert "binlog.000001" in cause
+
+
+@pytest.mark.parametrize("apply", MODES)
+def test_a_second_server(
+    apply: str, ended: tuple[list[Path], list[ServerTable]], target: PeerServer
+) -> None:
+    files, tables = ended
+    assert into_outcome(target, files, tables, apply) == (EQUAL, "")
+    there = server_tables(target.query)
+    assert server_differences(tables, there) == []
+    target.query("ALTER TABLE test.zz1_0_t MODIFY b DOUBLE")
+    target.query("DELETE FROM `o'dd`.`t``2`")
+    target.query("CREATE TABLE test.more (a INT)")
+    changed = server_tables(target.query)
+    assert server_differences(tables, changed) == [
+        "row count differs: o'dd.t`2: 1, the target 0",
+        "columns differ: test.zz1_0_t",
+        "table too many: test.more",
+    ]
+    assert "table missing: test.more" in server_differences(changed, tables)
+
+
+def test_what_memory_refuses_is_not_comparable(target: PeerServer, tmp_path: Path) -> None:
+    source = PeerServer("9.7", "MIXED")
+    try:
+        statements = [
+            "CREATE TABLE t (a POINT)",
+            "INSERT INTO t VALUES (ST_GeomFromText('POINT(1 2)'))",
+        ]
+        files = [Path(shutil.copy(file, tmp_path)) for file in source.carry_out(statements)]
+        tables = server_tables(source.query)
+    finally:
+        source.close()
+    outcome, cause = into_outcome(target, files, tables, "native")
+    assert (outcome, "ST_GEOMFROMTEXT" in cause) == (NOT_COMPARABLE, True)
+    absent = [replace(tables[0], name="test.u"), *tables]
+    assert into_outcome(target, files, absent, "native") == (
+        "difference",
+        "table missing: test.u",
+    )
+    files[0].write_bytes(b"no log at all")
+    assert into_outcome(target, files, tables, "native")[0].startswith("refused BL")
