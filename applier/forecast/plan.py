@@ -50,6 +50,10 @@ OWN_PAGES = {"5.6": 60, "5.7": 60, "8.0": 450, "8.4": 450, "9.7": 450, "mariadb"
 """In the pool of a new server that has just started, besides those of rollback segments: a 9.7.4
 holds 967 pages, a 5.7.29 225, a MariaDB 10.11.18 277 (Innodb_buffer_pool_pages_data)."""
 DEFAULT_WHAT_IFS = ("primary-key",)
+OTHER_SCHEMA = (
+    "give the dump that the log belongs to; where the log makes its tables itself: "
+    "binlag replay LOG --into URL, then --schema URL"
+)
 
 
 @dataclass(frozen=True)
@@ -184,10 +188,7 @@ def run(plan: ForecastPlan, tick: Callable[[int], None] | None = None) -> Foreca
         raise UsageError(
             f"the schema has none of the log's tables, such as {min(forecast.states)}",
             code=Code.NO_TABLES,
-            hint=(
-                "give the dump that the log belongs to; where the log makes its tables itself: "
-                "binlag replay LOG --into URL, then --schema URL"
-            ),
+            hint=OTHER_SCHEMA,
         )
     if not forecast.rows:
         _check_chosen(plan)
