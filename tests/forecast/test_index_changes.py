@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gzip
 import struct
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +82,17 @@ OLD: Row = (1, 1, 1, 1)
 def test_which_indexes(new: Row, expected: float, tmp_path: Path) -> None:
     """A changed primary key changes all of them: their entries hold it."""
     assert entries(write(tmp_path, log(*update((OLD, new))))) == expected
+
+
+@pytest.mark.parametrize(("step", "stays"), [(1, 0.9), (500, 0.0)])
+def test_how_many_entries_stay_in_their_leaf(step: int, stays: float, tmp_path: Path) -> None:
+    """1,000 values in ten leaves: the next value is mostly in the same one."""
+    pairs = [((at, at, 0, 0), (at, (at + step) % 1000, 0, 0)) for at in range(1000)]
+    events = [one for at, pair in enumerate(pairs, 1) for one in update(pair, number=at)]
+    facts = {"d.t": replace(FACTS["d.t"], leaf_pages={"a": 10.0})}
+    found = with_index_changes(facts, [str(write(tmp_path, log(*events)))])["d.t"]
+    assert found.index_stays == {"a": pytest.approx(stays, abs=0.11)}
+    assert found.index_changes == {"a": 1.0, "b": 1.0, "b_2": 0.0}
 
 
 def test_no_update_shows_nothing(tmp_path: Path) -> None:

@@ -12,11 +12,17 @@ import pytest
 from servers.server import Server
 
 from applier.forecast.inventory.facts import TableFacts
-from applier.forecast.inventory.index_fill import full_indexes, leaf_fill
+from applier.forecast.inventory.index_fill import (
+    full_indexes,
+    leaf_fill,
+    names_of_full_indexes,
+)
 from applier.forecast.inventory.server_facts import facts_of_server
-from applier.forecast.prices.calibration import Calibration
 from applier.forecast.prices.margin import margin
+from applier.forecast.prices.pricing import Part, Pricer
 from applier.forecast.prices.scenario import Scenario
+from applier.forecast.prices.units import PLACE, Prices
+from applier.forecast.workload.transaction_load import LoadShape
 from applier.mysql.client.url import Endpoint
 from lookup.table import Column, Key, KeyPart, TableDefinition
 from lookup.versions import RULES
@@ -31,22 +37,41 @@ SBTEST = TableDefinition(
      Column("c", "char", 120)),
     (Key("PRIMARY", (KeyPart(0),), unique=True), KEY),
 )  # fmt: skip
-FULL = TableFacts(SBTEST, 100_000.0, updated_entries=2.0, leaf_pages={"k": 84.0})
+FULL = TableFacts(SBTEST, 100_000.0, index_stays={"k": 1.0}, leaf_pages={"k": 84.0})
 """As sysbench makes it: k is built behind the rows."""
 
 
 def test_an_index_that_was_built_behind_its_rows_is_full() -> None:
     assert leaf_fill(FULL, KEY) == pytest.approx(0.98, abs=0.02)
     assert leaf_fill(replace(FULL, leaf_pages={"k": 130.0}), KEY) == pytest.approx(0.63, abs=0.02)
-    assert list(full_indexes({"sbtest.sbtest1": FULL})) == ["k of sbtest.sbtest1"]
+    assert names_of_full_indexes({"sbtest.sbtest1": FULL}) == ["k of sbtest.sbtest1"]
 
 
 @pytest.mark.parametrize(
     "other",
-    [{"leaf_pages": {}}, {"leaf_pages": {"k": 130.0}}, {"rows": None}, {"updated_entries": 0.0}],
+    [
+        {"leaf_pages": {}},
+        {"leaf_pages": {"k": 130.0}},
+        {"rows": None},
+        {"index_stays": {"k": 0.0}},
+        {"index_stays": {}},
+    ],
 )
 def test_it_does_not_matter_or_is_not_known(other: dict[str, object]) -> None:
-    assert list(full_indexes({"sbtest.sbtest1": replace(FULL, **other)})) == []  # type: ignore[arg-type]
+    assert names_of_full_indexes({"sbtest.sbtest1": replace(FULL, **other)}) == []  # type: ignore[arg-type]
+
+
+def test_a_transaction_counts_once_for_each_full_index() -> None:
+    scenario = Scenario("as it is", RULES["9.7"])
+    pricer = Pricer(scenario, {"sbtest.sbtest1": FULL}, Prices.of({}))
+    asked = {}
+    for kind, rows in (("update", 1), ("update", 10), ("delete", 1)):
+        shape = LoadShape("sbtest.sbtest1", kind, 3, (0, 1, 2), (0, 1, 2))
+        part = Part(shape, (((rows, 0), 1),), 1, 100_000.0, 190.0, 1, rows)
+        asked[kind, rows] = pricer.work(part).amounts[PLACE["full index"]]
+    assert asked == {("update", 1): 1.0, ("update", 10): 1.0, ("delete", 1): 0.0}
+    (index,) = full_indexes(replace(FULL, index_stays={"k": 0.5}))
+    assert (index.split_chance(1), index.split_chance(2)) == (0.5, 0.75)
 
 
 def test_entries_of_no_fixed_length_are_not_guessed() -> None:
@@ -59,11 +84,12 @@ def test_entries_of_no_fixed_length_are_not_guessed() -> None:
 
 def test_the_margin_is_wider_and_says_so() -> None:
     base, calibration = Scenario("as it is", RULES["9.7"]), logs.calibration(spread=0.2)
-    assert isinstance(calibration, Calibration)
     half = replace(FULL, leaf_pages={"k": 130.0})
     assert margin(base, {"sbtest.sbtest1": half}, calibration) == (pytest.approx(0.2), [])
     wide, said = margin(base, {"sbtest.sbtest1": FULL}, calibration)
     assert wide > 1.4
+    priced = replace(calibration, prices=Prices.of({**logs.SECONDS, "full index": 40e-6}))
+    assert margin(base, {"sbtest.sbtest1": FULL}, priced)[0] == pytest.approx(0.2)
     assert [line for line in said if "MERGE_THRESHOLD" in line and "k of sbtest.sbtest1" in line]
 
 
@@ -113,10 +139,10 @@ def test_a_server_merges_the_pages_of_full_indexes_again_and_again(
         )  # fmt: skip
         endpoint = Endpoint(server.host, server.port, server.user, password=server.password)
         facts = {
-            name: replace(one, updated_entries=2.0)
+            name: replace(one, index_stays={"k": 1.0})
             for name, one in facts_of_server(endpoint, ["fill"])[0].items()
         }
-        assert list(full_indexes(facts)) == ["k of fill.built"]
+        assert names_of_full_indexes(facts) == ["k of fill.built"]
         assert merges(server, "built") > UPDATES / 10
         server.execute("ALTER TABLE fill.built COMMENT = 'MERGE_THRESHOLD=20', FORCE")
         assert merges(server, "built") < UPDATES / 100

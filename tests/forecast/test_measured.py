@@ -31,6 +31,7 @@ from applier.forecast.measurement.measurement_grid import (
     statements_of,
 )
 from applier.forecast.measurement.scale_up import scale_up_cells
+from applier.forecast.prices.calibration import default_calibration
 from applier.forecast.prices.units import PLACE, UNITS, Prices, amounts
 from applier.forecast.workload.loads import LoadReader
 from lookup.table_shape import NO_KEY, NULLABLE_UNIQUE, OTHER, PRIMARY, UNIQUE
@@ -173,7 +174,7 @@ def made_up(count: int, noise: float, seed: int = 1) -> tuple[list[Measured], Pr
     for number in range(count):
         asked = amounts(
             transaction=float(chance.integers(1, 500)), event=float(chance.integers(1, 2000)),
-            hash_row=float(chance.integers(0, 4)) * 1e6,
+            hash_row=float(chance.integers(0, 4)) * 1e5,
             delete=float(chance.integers(0, 20_000)), key_read=float(chance.integers(0, 20_000)),
         )  # fmt: skip
         seconds = prices.cost(asked)[0] * float(np.exp(chance.normal(0, noise)))
@@ -189,8 +190,9 @@ def test_prices_are_found_again() -> None:
     cells, prices = made_up(60, 0.0)
     found = fit(cells, machine="m", date="d")
     for name in UNITS:
-        assert found.prices[name] == pytest.approx(prices[name], rel=0.02, abs=1e-9)
         assert found.low[name] <= found.prices[name] <= found.high[name]
+        if prices[name]:
+            assert found.prices[name] == pytest.approx(prices[name], rel=0.05)
     assert found.residuals.worst < 0.03
     assert (found.server_version, found.machine, found.date, found.target) == (
         "9.7.4",
@@ -209,11 +211,27 @@ def test_a_disturbed_cell_does_not_bend_the_prices() -> None:
     assert found.residuals.cells == 80
 
 
+def test_what_no_cell_tells_apart_keeps_to_the_prices_that_ship() -> None:
+    """Each transaction has an event and a statement, on a machine half as fast: without the prices
+    that ship, one of the three takes all."""
+    ships = default_calibration("9.7")
+    usual = Prices(tuple(map(float, (np.array(ships.low.seconds) + ships.high.seconds) / 2)))
+    cells = []
+    for number in range(1, 20):
+        asked = amounts(transaction=number, event=number, statement=number, hash_row=1e5 / number)
+        seconds = 2 * usual.cost(asked)[0]
+        cell = Cell(NO_KEY, 1000 + number, "delete", 1, 1, 1)
+        cells.append(Measured(cell, "test", "9.7.4", seconds, 1, asked))
+    found = fit(cells)
+    for name in ("transaction", "event", "statement", "hash row", "next", "ghost"):
+        assert found.prices[name] == pytest.approx(2 * usual[name], rel=0.05)
+
+
 def test_no_price_is_below_zero() -> None:
     chance = np.random.default_rng(3)
     asked = chance.random((30, len(UNITS)))
     seconds = asked[:, 0] - 0.5 * asked[:, 1] + 1
-    prices = solve(asked, seconds)
+    prices = solve(asked, seconds, np.full(len(UNITS), 0.1))
     assert prices.min() >= 0
     assert relative_errors(asked, seconds, prices).shape == (30,)
 

@@ -49,9 +49,12 @@ class TableFacts:
     rows_from: str = ASSUMED
     duplicates: Mapping[str, float] = field(default_factory=dict)
     row_bytes: float | None = None
-    updated_entries: float | None = None
-    """Entries of secondary indexes that an update of a row writes or marks as deleted, at the mean
-    of the log's; None where no log showed it."""
+    index_changes: Mapping[str, float] | None = None
+    """Secondary index -> the share of the log's updates that change it; None where no log showed
+    it."""
+    index_stays: Mapping[str, float] = field(default_factory=dict)
+    """Secondary index -> the share of the log's updates that change it and whose new entry comes
+    into the leaf that the old one leaves."""
     spreads: Mapping[str, Spread] = field(default_factory=dict)
     """Secondary index -> where its values stand, by a sample of the log."""
     leaf_pages: Mapping[str, float] = field(default_factory=dict)
@@ -64,6 +67,12 @@ class TableFacts:
     def rows_per_value(self, key: Key) -> float:
         """1 where nothing is known: `known` tells."""
         return max(self.duplicates.get(key.name, 1.0), 1.0)
+
+    @property
+    def updated_entries(self) -> float | None:
+        """Entries of secondary indexes that an update of a row writes or marks as deleted."""
+        changes = self.index_changes
+        return None if changes is None else ENTRIES_OF_A_CHANGE * sum(changes.values())
 
     @property
     def order(self) -> KeyOrder | None:

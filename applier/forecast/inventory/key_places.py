@@ -127,6 +127,16 @@ class Spread:
             return max(self.nulls + share, 0.0) / total
         return (self.nulls + first + chance * (last - first)) / total
 
+    def share_page(self, one: Values, other: Values, pages: float) -> float:
+        """The chance that two values stand in the same of so many pages, by the values of the
+        sample between them; 0 where one of them is not known, or of another type."""
+        known = {_types(value) for value in (one, other, *self.values[:1])}
+        if len(known) > 1 or not one or None in one:
+            return 0.0
+        low, high = sorted((one, other))
+        between = bisect_left(self.values, high) - bisect_right(self.values, low)
+        return max(1 - between * pages / max(len(self.values) + self.nulls, 1), 0.0)
+
     def _within(self, value: Values, at: int) -> float:
         """How far a value is from the one of the sample before it to the one behind."""
         low, high = self.values[max(at - 1, 0)][0], self.values[min(at, len(self.values) - 1)][0]

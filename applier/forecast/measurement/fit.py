@@ -7,6 +7,10 @@ dividing by what they say, since cells that were quick by chance would weigh mor
 were slow, and all prices be too low (by 7 % where a measurement wavers by 20 %). A few cells that
 something disturbed (another process, a flush) must not bend the prices: cells far off are weighed
 down and the fit is done again (Huber's weights).
+
+Few cells do not tell all prices apart: an event costs nothing where the transaction that is always
+beside it takes all. So each price is pulled to the one that ships, at the speed of this machine; a
+unit that no cell shows costs just that.
 """
 
 from __future__ import annotations
@@ -35,10 +39,12 @@ from applier.forecast.prices.calibration import (
     UNEXPLAINED,
     Calibration,
     Residuals,
+    default_calibration,
     syncs_at,
 )
 from applier.forecast.prices.units import Prices
 from applier.lazy_imports import needed
+from lookup.versions import rules_for
 
 Floats = npt.NDArray[np.float64]
 FOLDS = 5
@@ -50,6 +56,8 @@ TIMING_SECONDS = 0.001
 """What an onlooker is off by."""
 LEAST_SECONDS = 0.005
 """Cells that took less say nothing."""
+PULL = 0.1
+"""How much prices keep to those that ship: twice such a price counts as a tenth off in a cell."""
 
 
 def fit(
@@ -80,9 +88,11 @@ def fit(
         )
     amounts = np.array([one.amounts for one in measured])
     seconds = np.array([one.seconds for one in measured])
-    prices = solve(amounts, seconds)
-    low, high = _intervals(amounts, seconds)
-    errors, unseen = relative_errors(amounts, seconds, prices), _cross_validate(amounts, seconds)
+    usual = _prices_here(measured[0].server_version, amounts, seconds)
+    prices = solve(amounts, seconds, usual)
+    low, high = _intervals(amounts, seconds, usual)
+    errors = relative_errors(amounts, seconds, prices)
+    unseen = _cross_validate(amounts, seconds, usual)
     largest = (np.median(errors), np.quantile(errors, 0.9), errors.max())
     residuals = Residuals(
         len(measured),
@@ -111,19 +121,32 @@ def fit(
     )
 
 
-def solve(amounts: Floats, seconds: Floats) -> Floats:
-    """Prices, none below zero, for rows of amounts and the seconds they took. Raises UsageError
-    when SciPy is not installed."""
+def _prices_here(server_version: str, amounts: Floats, seconds: Floats) -> Floats:
+    """The prices that ship, in the middle of their intervals, at the speed that most cells show."""
+    ships = default_calibration(rules_for(server_version).name)
+    usual = (np.array(ships.low.seconds) + np.array(ships.high.seconds)) / 2
+    said = amounts @ usual
+    known = said > 0
+    speed = float(np.median(seconds[known] / said[known])) if known.any() else 1.0
+    here: Floats = usual * speed
+    return here
+
+
+def solve(amounts: Floats, seconds: Floats, usual: Floats) -> Floats:
+    """Prices, none below zero, for rows of amounts and the seconds they took; pulled to the `usual`
+    ones. Raises UsageError when SciPy is not installed."""
     with needed("fitting prices needs SciPy", "scipy"):
         from scipy.optimize import nnls
     weight = 1 / (seconds + TIMING_SECONDS)
     robust = np.ones(len(seconds))
-    prices: Floats = np.zeros(amounts.shape[1])
+    prices = usual
+    scale = np.where(usual > 0, usual, 1e-9)
+    pulls = np.diag(np.where(usual > 0, PULL, 0.0))
     for _ in range(ROUNDS):
         each = weight * robust
-        scale = np.maximum((amounts * weight[:, None]).max(axis=0), 1e-30)
-        solution, _ = nnls(amounts * each[:, None] / scale, seconds * each)
-        prices = solution / scale
+        rows = np.vstack([amounts * each[:, None] * scale, pulls])
+        solution, _ = nnls(rows, np.concatenate([seconds * each, pulls.diagonal()]))
+        prices = solution * scale
         said = amounts @ prices
         weight = 1 / (said + TIMING_SECONDS)
         off = np.abs(said - seconds) * weight
@@ -138,7 +161,7 @@ def relative_errors(amounts: Floats, seconds: Floats, prices: Floats) -> Floats:
     return errors
 
 
-def _cross_validate(amounts: Floats, seconds: Floats) -> Floats:
+def _cross_validate(amounts: Floats, seconds: Floats, usual: Floats) -> Floats:
     """The relative error of each cell under prices that were fitted without it."""
     order = np.random.default_rng(1).permutation(len(seconds))
     errors = np.zeros(len(seconds))
@@ -147,18 +170,18 @@ def _cross_validate(amounts: Floats, seconds: Floats) -> Floats:
         rest = np.setdiff1d(order, left_out)
         if len(rest) and len(left_out):
             errors[left_out] = relative_errors(
-                amounts[left_out], seconds[left_out], solve(amounts[rest], seconds[rest])
+                amounts[left_out], seconds[left_out], solve(amounts[rest], seconds[rest], usual)
             )
     return errors
 
 
-def _intervals(amounts: Floats, seconds: Floats) -> tuple[Floats, Floats]:
+def _intervals(amounts: Floats, seconds: Floats, usual: Floats) -> tuple[Floats, Floats]:
     """95 % intervals of the prices, by drawing cells anew."""
     chance = np.random.default_rng(1)
     drawn = []
     for _ in range(RESAMPLES):
         pick = chance.integers(0, len(seconds), len(seconds))
-        drawn.append(solve(amounts[pick], seconds[pick]))
+        drawn.append(solve(amounts[pick], seconds[pick], usual))
     low, high = np.quantile(np.array(drawn), (0.025, 0.975), axis=0)
     return low, high
 

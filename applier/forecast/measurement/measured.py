@@ -84,7 +84,8 @@ class Measured:
     def of_row(cls, row: Mapping[str, Any]) -> Measured:
         """From a row of a table of measurements."""
         cell = Cell(**{one.name: row[one.name] for one in fields(Cell) if one.name in row})
-        amounts = tuple(float(row[_column("unit", name)]) for name in UNITS)
+        # a file from before a unit was known has no cell that asks for it
+        amounts = tuple(float(row.get(_column("unit", name), 0.0)) for name in UNITS)
         told = {name: row.get(_column("handler", name)) for name in COUNTERS}
         # Spark makes NULL a NaN
         counters = {

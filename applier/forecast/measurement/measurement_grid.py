@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice, product
 
-from applier.forecast.inventory.facts import ENTRIES_OF_A_CHANGE, GIVEN, TableFacts
+from applier.forecast.inventory.facts import GIVEN, LEAF_BYTES, TableFacts, entry_bytes
 from lookup.table import Column, Key, KeyPart, TableDefinition
 from lookup.table_shape import NO_KEY, NULLABLE_UNIQUE, OTHER, PRIMARY, UNIQUE
 from lookup.versions import HASH_SCAN, ServerRules, parse_row_search
@@ -51,6 +51,8 @@ rest (1,500 transactions took 100 µs each, 20,000 took 86), and a replica that 
 past that."""
 CHANGED_PART, MOST_SCANS = 2, 600
 """Cells without a key change that part of the table, in so many transactions at most."""
+QUICK_STEP = 6
+"""With --quick, one of so many cells is measured, besides the usual ones."""
 FEWEST_SCANS = 6
 """Of single rows: where in the table they stand is drawn, and the mean of a few is taken for the
 half of it."""
@@ -64,7 +66,8 @@ class Cell:
     `indexes` are further secondary indexes, `columns` further columns. `row_search` "" stands for
     the server's default. The events of a transaction are those of so many `statements`. `workers` 0
     is what unit prices are made of: one worker, no syncs; more are for `scale_up`, with `durable`
-    commits for 1.
+    commits for 1. `full` 1: the further indexes are built behind the rows, so that their pages are
+    full, and updates move their entries within a page.
     """
 
     key: str
@@ -81,6 +84,7 @@ class Cell:
     statements: int = 1
     workers: int = 0
     durable: int = 0
+    full: int = 0
 
     @property
     def changed(self) -> int:
@@ -91,6 +95,13 @@ class Cell:
     def name(self) -> str:
         """Its values, joined to a name that a file may have."""
         return "-".join(str(value).replace(" ", "_") for value in asdict(self).values())
+
+    @property
+    def is_usual(self) -> bool:
+        """Single rows by the primary key in narrow rows: what most transactions of applications
+        are made of."""
+        is_narrow = (self.filler, self.columns) == WIDTHS[0]
+        return self.key == PRIMARY and self.rows_per_event == 1 and is_narrow
 
     @property
     def definition(self) -> TableDefinition:
@@ -127,18 +138,26 @@ class Cell:
         )
 
     @property
-    def table(self) -> tuple[str, int, int, int, int, int]:
+    def table(self) -> tuple[str | int, ...]:
         """What cells have in common that can use one table after another."""
-        return self.key, self.rows, self.filler, self.rows_per_value, self.indexes, self.columns
+        shape = self.key, self.rows, self.filler, self.rows_per_value
+        return *shape, self.indexes, self.columns, self.full
 
     def facts(self, rows: float) -> TableFacts:
         """What is known of its table when it has so many rows."""
-        duplicates = {
-            "k": float(self.rows_per_value),
-            **{f"i{number}": 1.0 for number in range(self.indexes)},
+        definition, further = self.definition, [f"i{number}" for number in range(self.indexes)]
+        widths = {
+            key.name: entry_bytes(definition, key) or 0.0 for key in definition.secondary_keys
         }
-        updated = ENTRIES_OF_A_CHANGE * self.indexes if self.kind == "update" else 0
-        return TableFacts(self.definition, rows, GIVEN, duplicates, updated_entries=float(updated))
+        return TableFacts(
+            definition,
+            rows,
+            GIVEN,
+            {"k": float(self.rows_per_value), **dict.fromkeys(further, 1.0)},
+            index_changes=dict.fromkeys(further, 1.0),
+            index_stays=dict.fromkeys(further * self.full, 1.0),
+            leaf_pages={name: rows * widths[name] / LEAF_BYTES for name in further * self.full},
+        )
 
     @property
     def create_sql(self) -> str:
@@ -154,21 +173,27 @@ class Cell:
         parts = ["id INT NOT NULL", f"k INT{null}", f"filler CHAR({self.filler}) NOT NULL"]
         parts += [f"i{number} INT NOT NULL" for number in range(self.indexes)]
         parts += [f"v{number} VARCHAR(20) NULL" for number in range(self.columns)]
-        parts += [
-            part
-            for part in (
-                key[self.key],
-                *(f"KEY i{number} (i{number})" for number in range(self.indexes)),
-            )
-            if part
-        ]
+        parts += [key[self.key]] if key[self.key] else []
+        parts += [] if self.full else self._further_keys
         return f"CREATE TABLE {TABLE} ({', '.join(parts)}) ENGINE=InnoDB DEFAULT CHARSET=latin1"
 
-    @staticmethod
-    def entry_of(row: int, *, updated: bool = False) -> int:
+    @property
+    def fill_indexes_sql(self) -> str | None:
+        """What builds the further indexes behind the rows, if that is to be done."""
+        keys = ", ".join(f"ADD {key}" for key in self._further_keys * self.full)
+        return f"ALTER TABLE {TABLE} {keys}" if keys else None
+
+    @property
+    def _further_keys(self) -> list[str]:
+        return [f"KEY i{number} (i{number})" for number in range(self.indexes)]
+
+    def entry_of(self, row: int, *, updated: bool = False) -> int:
         """What the further indexes hold of the row with this id: its place in them has nothing to
-        do with its place in the table, as in most tables. An update moves it elsewhere."""
+        do with its place in the table, as in most tables. An update moves it elsewhere, or
+        to the next place where indexes are `full`."""
         place = row * SCATTER % SPREAD
+        if self.full:
+            return place + updated
         return SPREAD - 1 - place if updated else place
 
     def value_of(self, row: int) -> int:
@@ -288,9 +313,11 @@ def grid(
     ]
     cells += _far_lookups(row_searches[0]) if largest >= FAR_ROWS else ()
     cells += _writes(keyed, row_searches[0])
+    cells += _full_indexes(keyed, row_searches[0])
     cells += _small_statements(keyed, row_searches[0])
     chosen = sorted(set(cells), key=lambda cell: (cell.row_search, cell.table, cell))
-    return chosen[::4] if quick else chosen
+    step = QUICK_STEP if quick else 1
+    return [cell for at, cell in enumerate(chosen) if cell.is_usual or at % step == 0]
 
 
 def _scans(sizes: list[int], row_search: str, rules: ServerRules) -> Iterator[Cell]:
@@ -383,6 +410,16 @@ def _writes(rows: int, row_search: str) -> Iterator[Cell]:
                 yield Cell(
                     PRIMARY, rows, kind, per_event, events, count, 40, 1, indexes, 0, row_search
                 )
+
+
+def _full_indexes(rows: int, row_search: str) -> Iterator[Cell]:
+    """Updates of an index that is full: pages are split and merged again."""
+    for per_event, statements in ((1, 1), (1, 10), (100, 1)):
+        count = min(SINGLES, rows // 4) // (per_event * statements)
+        yield Cell(
+            PRIMARY, rows, "update", per_event, statements, count, 40, 1, 1, 0, row_search,
+            statements, full=1,
+        )  # fmt: skip
 
 
 def _small_statements(rows: int, row_search: str) -> Iterator[Cell]:

@@ -228,6 +228,8 @@ class ServerTarget:
                 f" {table}{limit} ORDER BY id"
             )
             filled += more
+        if cell.fill_indexes_sql is not None:
+            self._execute(cell.fill_indexes_sql)
         if self.rules.find_row:
             self._execute(f"ANALYZE TABLE {table}")
 

@@ -44,7 +44,7 @@ FURTHEST = 4.0
 def scale_up_cells(rows: int, *, workers: bool, quick: bool = False) -> Iterator[Cell]:
     """The cells, over tables of so many rows. `workers`: the target can run several."""
     numbers = (QUICK_WORKERS if quick else WORKERS) if workers else WORKERS[:1]
-    for statements in SHAPES[1:] if quick else SHAPES:
+    for statements in SHAPES:
         count = min(ROWS_CHANGED, rows // 4) // statements
         for number in numbers:
             for durable in (1, 0) if number > 1 else (1,):

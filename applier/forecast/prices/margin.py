@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 
 from applier.forecast.inventory.facts import TableFacts
-from applier.forecast.inventory.index_fill import full_indexes
+from applier.forecast.inventory.index_fill import names_of_full_indexes
 from applier.forecast.prices.calibration import SEVERAL_WORKERS, SYNCS, Calibration
 from applier.forecast.prices.scenario import Scenario
 
@@ -19,8 +19,8 @@ OTHER_MACHINE = 2.5
 """Of the prices that ship: the same kind of virtual machine took 0.7 to 3.5 times as long on other
 days, for the same transactions."""
 FULL_LEAVES = 1.4
-"""Of updates that split and merge full pages of indexes: no cell does. On a 9.7.4 they took 1.8 to
-2.5 times as long as those of other columns, or without merges (`index_fill`)."""
+"""Of updates that split and merge full pages of indexes, at prices that lack that. On a 9.7.4 they
+took 1.8 to 2.5 times as long as those of other columns, or without merges (`index_fill`)."""
 PAGES = 0.35
 """Of page reads: which pages a pool holds is a model, and what a read takes is one number."""
 
@@ -41,13 +41,15 @@ def margin(
             f"{largest.definition.full_name} has {rows:,.0f} rows, the largest table that was "
             f"measured {LARGEST_MEASURED:,}: the margin is wider"
         )
-    if full := list(full_indexes(facts)):
-        parts.append(FULL_LEAVES)
+    if full := names_of_full_indexes(facts):
+        measured = calibration.prices["full index"] > 0
+        parts += [] if measured else [FULL_LEAVES]
         more = f" and {len(full) - 1} more" if len(full) > 1 else ""
+        wider = "" if measured else ", which was not measured: the margin is wider"
         said.append(
             f"the pages of index {full[0]}{more} are full, as behind CREATE INDEX; updates split "
-            "and merge them again and again, which was not measured: the margin is wider (from "
-            "MySQL 5.7 on, ALTER TABLE … COMMENT = 'MERGE_THRESHOLD=20' avoids most of it)"
+            f"and merge them again and again{wider} (from MySQL 5.7 on, ALTER TABLE … COMMENT = "
+            "'MERGE_THRESHOLD=20' avoids most of it)"
         )
     if base.workers > 1:
         parts.append(calibration.unexplained[SEVERAL_WORKERS])

@@ -18,6 +18,7 @@ from math import inf
 from typing import NamedTuple
 
 from applier.forecast.inventory.facts import LEAF_BYTES, TableFacts, entry_bytes, stored_per_page
+from applier.forecast.inventory.index_fill import full_indexes
 from applier.forecast.inventory.leaf_growth import FILLED, FULL
 from applier.forecast.inventory.pool import ENTRY_BYTES, NOTHING, PAGE, IndexLeaves, Touches
 from applier.forecast.prices.scenario import Scenario
@@ -248,15 +249,17 @@ class Pricer:
         shape, is_logged_key = self._shape_and_key(target, part.rows, part.row_bytes)
         alive, ghosts, first, last = self._places(part, shape, spread, events)
         shape = replace(shape, rows=alive)
+        facts = self.facts.get(target.table)
         row = RowWork(
             shape.row_bytes, target.columns, self._index_entries(target), alive, last - first
         )
         total = [0.0] * len(UNITS)
         total[PLACE["statement"]] = float(part.statements)
+        if facts is not None and target.kind == "update":
+            chances = (index.split_chance(part.changed) for index in full_indexes(facts))
+            total[PLACE["full index"]] = sum(chances)
         reads, algorithm = 0.0, NOT_NEEDED
-        touches = _Touched(
-            self.facts.get(target.table), shape, target.kind, is_buffered=scenario.change_buffer
-        )
+        touches = _Touched(facts, shape, target.kind, is_buffered=scenario.change_buffer)
         for (rows, distinct), times in sizes:
             if not rows:
                 total[PLACE["event"]] += times

@@ -27,6 +27,10 @@ UNITS: dict[str, str] = {
     "delete": "one row deleted",
     "value": "one column of a changed row's image: unpacked, compared, packed again",
     "index entry": "one entry of a secondary index written or marked",
+    "full index": (
+        "one transaction that moves entries within full leaves of a secondary index: they split,"
+        " and are merged again when purge takes the old entries out"
+    ),
     "page": "one page of rows that an event's keys lead to: found, latched, locked, brought near",
     "far page": (
         "one such page that the processor's caches do not hold; steps in a secondary index come to"

@@ -23,7 +23,7 @@ from applier.binlog.rows import RowsHead
 from applier.binlog.rows_context import RowsContext, as_it_is
 from applier.binlog.table_map import TableMap
 from applier.errors import InputError
-from applier.forecast.inventory.facts import ENTRIES_OF_A_CHANGE, TableFacts
+from applier.forecast.inventory.facts import TableFacts
 from applier.forecast.inventory.key_places import FEWEST_VALUES, Spread, Values, spread_of
 from applier.forecast.workload.ranges import transaction_behind
 from applier.forecast.workload.row_counts import image_columns
@@ -38,7 +38,9 @@ MOST_STRETCHES = 4
 ImageValues = Callable[[Event], Iterator[tuple[Values, dict[str, Values]]]]
 """The primary key and the values of each secondary index of rows, as far as the images have
 them."""
-Changed = Callable[[Event], list[int]]
+Move = tuple[Values, Values]
+"""The values of an index before and after; empty where an image lacks one."""
+Changed = Callable[[Event], Iterator[dict[str, Move]]]
 """The secondary indexes that each row of an event changes."""
 
 
@@ -55,11 +57,11 @@ def with_index_changes(
     with suppress(InputError, OSError):
         for path, start in _stretches([file for file in files if _can_be_read_again(file)]):
             sample.read(path, start)
-    for name, rows in sample.rows.items():
-        entries = ENTRIES_OF_A_CHANGE * sample.changes[name] / rows
-        found[name] = replace(facts[name], updated_entries=entries)
+    for name, changes in sample.index_changes().items():
+        found[name] = replace(found[name], index_changes=changes)
     for name, spreads in sample.spreads().items():
-        found[name] = replace(found[name], spreads=spreads)
+        stays = sample.stays(name, spreads, facts[name].leaf_pages)
+        found[name] = replace(found[name], spreads=spreads, index_stays=stays)
     return found
 
 
@@ -95,7 +97,9 @@ class _Sample:
     def __init__(self, tables: Mapping[str, TableDefinition]) -> None:
         self.tables = tables
         self.rows = Counter[str]()
-        self.changes = Counter[str]()
+        """Table -> rows of updates whose images could be compared."""
+        self._moves: dict[tuple[str, str], list[Move]] = {}
+        """(Table, index) -> the updates that change it."""
         self._pairs: dict[tuple[str, str, bool], list[tuple[Values, Values]]] = {}
         """(Table, index, whether rows are new) -> (primary key, value) of rows."""
         self._readers: dict[RowsHead, tuple[TableMap, ImageValues | None]] = {}
@@ -117,6 +121,28 @@ class _Sample:
             elif event.type in ROWS_TYPES:
                 head = context.head_of(event)
                 self._rows(event, head, context.maps.get(head.table_id))
+
+    def index_changes(self) -> dict[str, dict[str, float]]:
+        """Table -> secondary index -> the share of updates that change it."""
+        return {
+            table: {
+                key.name: len(self._moves.get((table, key.name), ())) / rows
+                for key in self.tables[table].secondary_keys
+            }
+            for table, rows in self.rows.items()
+        }
+
+    def stays(
+        self, table: str, spreads: Mapping[str, Spread], leaf_pages: Mapping[str, float]
+    ) -> dict[str, float]:
+        """Secondary index -> the share of a table's updates that move its entry within one of its
+        leaves, for indexes whose leaves are known."""
+        return {
+            index: sum(spread.share_page(*move, leaf_pages[index]) for move in moves)
+            / self.rows[table]
+            for index, spread in spreads.items()
+            if index in leaf_pages and (moves := self._moves.get((table, index)))
+        }
 
     def spreads(self) -> dict[str, dict[str, Spread]]:
         """Table -> secondary index -> where its values stand: by rows that were there before, or
@@ -156,26 +182,27 @@ class _Sample:
         name = table_map.full_name
         known = self._changed.get(head)
         if known is None or known[0] is not table_map:
-            numbers = changed_indexes(head, table_map, self.tables[name])
-            known = self._changed[head] = table_map, numbers
-        if (numbers := known[1]) is not None:
-            changes = numbers(event)
-            self.rows[name] += len(changes)
-            self.changes[name] += sum(changes)
+            changed = changed_indexes(head, table_map, self.tables[name])
+            known = self._changed[head] = table_map, changed
+        if (changed := known[1]) is not None:
+            for moves in changed(event):
+                self.rows[name] += 1
+                for index, move in moves.items():
+                    self._moves.setdefault((name, index), []).append(move)
 
 
 def changed_indexes(
     head: RowsHead, table_map: TableMap, definition: TableDefinition
 ) -> Changed | None:
-    """A function from updates that begin with `head` to the number of secondary indexes that each
-    row changes. None for partial updates of JSON, whose images are not whole. Raises InputError for
+    """A function from updates that begin with `head` to the secondary indexes that each row
+    changes. None for partial updates of JSON, whose images are not whole. Raises InputError for
     another table's map."""
     if head.partial:
         return None
     first, second = head.images_of(table_map)
-    keys = [frozenset(key.columns) for key in definition.secondary_keys]
+    keys = {key.name: tuple(key.columns) for key in definition.secondary_keys}
     primary = frozenset(() if definition.primary is None else definition.primary.columns)
-    wanted = frozenset[int]().union(primary, *keys)
+    wanted = frozenset[int]().union(primary, *keys.values())
     old = [at for at in first if at in wanted]
     new = [at for at in second if at in wanted]
     read = rows_reader(
@@ -183,15 +210,26 @@ def changed_indexes(
     )
     length = head.length
 
-    def of_row(before: Sequence[Any], after: Sequence[Any]) -> int:
-        differing = _differing(dict(zip(old, before, strict=True)), zip(new, after, strict=True))
+    def of_row(before: Sequence[Any], after: Sequence[Any]) -> dict[str, Move]:
+        was, written = dict(zip(old, before, strict=True)), dict(zip(new, after, strict=True))
+        differing, now = _differing(was, written.items()), was | written
         moves = not differing.isdisjoint(primary)
-        return sum(moves or not differing.isdisjoint(key) for key in keys)
+        return {
+            name: (_values_at(key, was), _values_at(key, now))
+            for name, key in keys.items()
+            if moves or not differing.isdisjoint(key)
+        }
 
-    def numbers(event: Event) -> list[int]:
-        return [of_row(*row) for row in read(event.buffer, event.body + length, event.end)]
+    def changed(event: Event) -> Iterator[dict[str, Move]]:
+        for row in read(event.buffer, event.body + length, event.end):
+            yield of_row(*row)
 
-    return numbers
+    return changed
+
+
+def _values_at(columns: Sequence[int], row: Mapping[int, Any]) -> Values:
+    """Empty where the row lacks one of them."""
+    return tuple(row[at] for at in columns) if all(at in row for at in columns) else ()
 
 
 def _index_columns(definition: TableDefinition) -> dict[str, tuple[int, ...]]:
