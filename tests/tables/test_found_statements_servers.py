@@ -100,6 +100,15 @@ REPLACE INTO parent VALUES (1, 'n', 1, 10), (2, 'q', 1, 21), (5, 'w', 1, 30), (6
 """,
     ),
     (
+        ("5.7", "mariadb"),
+        """
+CREATE TABLE padded (id INT PRIMARY KEY, c VARCHAR(5), d VARCHAR(5), l VARCHAR(9), r VARCHAR(9));
+INSERT INTO padded VALUES (1, '', '', 'z', 'z'), (2, 'ab', '', 'z', 'z'), (3, 'abcd', '', 'z', 'z'),
+    (4, 'ab', 'x', 'z', 'z'), (5, 'abc', '', 'z', 'z');
+UPDATE padded SET l = LPAD(c, 3, d), r = RPAD(c, 3, d);
+""",
+    ),
+    (
         ("5.7", "9.7"),
         """
 CREATE TABLE documents (id INT PRIMARY KEY, j JSON, k JSON, m JSON, s VARCHAR(100), n INT);
