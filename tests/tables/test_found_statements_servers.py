@@ -100,6 +100,18 @@ REPLACE INTO parent VALUES (1, 'n', 1, 10), (2, 'q', 1, 21), (5, 'w', 1, 30), (6
 """,
     ),
     (
+        ALL,
+        """
+CREATE TABLE days (id INT PRIMARY KEY, day DATE, at DATETIME, b BIGINT, u INT UNSIGNED,
+    d DECIMAL(20, 2), f DOUBLE, v VARCHAR(30));
+INSERT INTO days (id, day, at) VALUES (1, '2020-12-31', '2020-12-31 10:11:12'),
+    (2, '2020-12-31', '2020-12-31 10:11:12'), (3, '2020-12-31', '2020-12-31');
+UPDATE days SET b = day, u = day, d = day, f = day, v = day WHERE id = 1;
+UPDATE days SET b = at, d = at, f = at, v = at WHERE id = 2;
+UPDATE days SET b = DATE'2020-12-31', u = day + 0 WHERE id = 3;
+""",
+    ),
+    (
         ("5.7", "mariadb"),
         """
 CREATE TABLE padded (id INT PRIMARY KEY, c VARCHAR(5), d VARCHAR(5), l VARCHAR(9), r VARCHAR(9));

@@ -87,9 +87,14 @@ def _numeric(target: StoreColumn) -> Write:
         prepare = number
 
     digits_differ = target.dialect.old or target.dialect.mariadb
+    # 5.x copies a DATE column into an integer one as a DATETIME (seen on 5.7.29)
+    has_clock = is_integer and target.dialect.old and operand.kind is OperandKind.DATE
+    has_clock = has_clock and operand.column is not None
 
     def write(value: Value, _session: Session) -> Stored:
         found = prepare(value)
+        if has_clock:
+            found = int(found) * 1_000_000
         if isinstance(found, str) and _HUGE_EXPONENT.search(found):
             raise target.unknown()
         if is_integer and digits_differ and isinstance(found, str) and TWO_POINTS.match(found):
