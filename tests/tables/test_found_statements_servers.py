@@ -112,6 +112,32 @@ UPDATE days SET b = DATE'2020-12-31', u = day + 0 WHERE id = 3;
 """,
     ),
     (
+        ALL,
+        """
+CREATE TABLE rolled (id INT PRIMARY KEY);
+BEGIN;
+INSERT INTO rolled VALUES (1);
+CREATE TEMPORARY TABLE scratch (a INT);
+INSERT INTO scratch VALUES (1), (2);
+INSERT INTO rolled SELECT a + 20 FROM scratch ORDER BY a;
+DROP TEMPORARY TABLE scratch;
+ROLLBACK;
+BEGIN;
+INSERT INTO rolled VALUES (2);
+SAVEPOINT s;
+CREATE TEMPORARY TABLE notes (a INT) ENGINE=MEMORY;
+INSERT INTO rolled VALUES (3);
+ROLLBACK TO s;
+COMMIT;
+BEGIN;
+INSERT INTO rolled VALUES (4);
+ALTER TABLE notes ADD b INT;
+INSERT INTO rolled VALUES (5);
+DROP /*!40005 TEMPORARY */ TABLE IF EXISTS notes;
+ROLLBACK;
+""",
+    ),
+    (
         ("5.7", "mariadb"),
         """
 CREATE TABLE padded (id INT PRIMARY KEY, c VARCHAR(5), d VARCHAR(5), l VARCHAR(9), r VARCHAR(9));

@@ -54,7 +54,8 @@ MODIFIERS = frozenset(
 
 
 def apply_ddl(tables: Tables, sql: str, database: str, session: DdlSession) -> str | None:
-    """Carries a DDL statement out. Returns a note when the statement was passed over.
+    """Carries a DDL statement out, behind the commit that it implies. Returns a note when the
+    statement was passed over.
 
     Raises ReplicationError with the server's number, InputError for SQL that cannot be read.
     """
@@ -72,6 +73,8 @@ class _Ddl:
 
     def run(self) -> str | None:
         word = self.parser.word()
+        if not self._stays_in_transaction():
+            self.tables.commit()
         if self.parser.done:
             return "a comment is not replayed: it changes no table"
         if word in IGNORED_STATEMENTS:
@@ -87,6 +90,11 @@ class _Ddl:
             raise unknown_statement(self.sql)
         self.parser.at += 1
         return handlers[word]()
+
+    def _stays_in_transaction(self) -> bool:
+        """CREATE and DROP TEMPORARY TABLE commit nothing; ALTER and TRUNCATE of such a table do."""
+        words = [self.parser.word(ahead) for ahead in range(4)]
+        return words[1] == "TEMPORARY" or words[1:] == ["OR", "REPLACE", "TEMPORARY"]
 
     def _rules(self, database: str) -> SchemaRules:
         return self.session.schema_rules(self.tables.databases.get(database))
