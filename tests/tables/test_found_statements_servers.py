@@ -138,6 +138,23 @@ ROLLBACK;
 """,
     ),
     (
+        ALL,
+        """
+CREATE TABLE behind (id INT PRIMARY KEY);
+INSERT INTO behind VALUES (1);
+CREATE TEMPORARY TABLE behind (id INT, x INT);
+INSERT INTO behind VALUES (5, 6);
+RENAME TABLE behind TO ahead;
+CREATE TABLE visible (id INT PRIMARY KEY);
+INSERT INTO visible VALUES (7);
+CREATE TEMPORARY TABLE hidden (id INT);
+RENAME TABLE visible TO hidden;
+DROP TEMPORARY TABLE hidden;
+DROP TEMPORARY TABLE IF EXISTS behind, ahead;
+INSERT INTO hidden VALUES (8);
+""",
+    ),
+    (
         ("5.7", "mariadb"),
         """
 CREATE TABLE padded (id INT PRIMARY KEY, c VARCHAR(5), d VARCHAR(5), l VARCHAR(9), r VARCHAR(9));
