@@ -76,6 +76,11 @@ INSERT INTO three SELECT * FROM source ORDER BY id;
 SET insert_id = 7;
 INSERT INTO three (a, b) VALUES (4, 'm'), (5, 'y'), (6, 'n'), (7, 'z'), (8, 'o')
     ON DUPLICATE KEY UPDATE a = 9;
+CREATE TABLE ignored LIKE source;
+INSERT INTO ignored SELECT * FROM source ORDER BY id;
+INSERT IGNORE INTO ignored (b) VALUES ('q'), ('new'), ('p') ON DUPLICATE KEY UPDATE b = 'z', a = 1;
+INSERT IGNORE INTO ignored (id, b) VALUES (1, 'm'), (30, 'k'), (NULL, 'm')
+    ON DUPLICATE KEY UPDATE b = 'w', a = 2;
 CREATE TABLE four LIKE source;
 INSERT INTO four SELECT * FROM source ORDER BY id;
 SET insert_id = 7, auto_increment_increment = 5;
