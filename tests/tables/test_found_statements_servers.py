@@ -160,6 +160,24 @@ INSERT INTO hidden VALUES (8);
 """,
     ),
     (
+        ALL,
+        """
+CREATE TABLE digits (id INT PRIMARY KEY, z INT(5) ZEROFILL, f DECIMAL(6, 2) ZEROFILL, y YEAR,
+    v VARCHAR(40), c CHAR(40), b VARBINARY(40), n BINARY(6), x TEXT, t TINYTEXT, o BLOB,
+    u VARCHAR(10) CHARACTER SET ucs2, l INT);
+INSERT INTO digits (id, z, f, y) VALUES (1, 7, 3.5, 0), (2, 7, 3.5, 0), (3, 7, 3.5, 0),
+    (4, 7, 3.5, 0), (5, 123456, 12345.67, 1999);
+UPDATE digits SET v = z, c = z, b = z, n = z, x = z, t = z, o = z, u = z WHERE id = 1;
+UPDATE digits SET v = y, c = y, b = y, n = y, x = y, t = y, o = y, u = y WHERE id = 2;
+UPDATE digits SET v = f, c = f, b = f, x = f, t = f, o = f, u = f WHERE id = 3;
+UPDATE digits SET v = CONCAT(z, '|', f, '|', y), c = CONCAT(z + 0, LEFT(z, 2), IFNULL(z, '')),
+    b = IF(1, z, 'a'), x = COALESCE(z, 1), t = CAST(z AS CHAR), o = HEX(z), l = LENGTH(z)
+    WHERE id > 3;
+CREATE TABLE chosen LIKE digits;
+INSERT INTO chosen (id, v, x, l) SELECT id + 10, y, z, z LIKE '0%' FROM digits ORDER BY id;
+""",
+    ),
+    (
         ("5.7", "mariadb"),
         """
 CREATE TABLE padded (id INT PRIMARY KEY, c VARCHAR(5), d VARCHAR(5), l VARCHAR(9), r VARCHAR(9));
