@@ -99,7 +99,6 @@ class StatementApplier:
                     self._execute_dml(sql, database, query)
                     return None
                 if kind in DDL_STATEMENTS or kind in IGNORED_STATEMENTS:
-                    self.tables.commit()
                     return apply_ddl(self.tables, sql, database, self._ddl_session(query))
             what = (
                 "stored routines are not run in memory"

@@ -76,6 +76,11 @@ INSERT INTO three SELECT * FROM source ORDER BY id;
 SET insert_id = 7;
 INSERT INTO three (a, b) VALUES (4, 'm'), (5, 'y'), (6, 'n'), (7, 'z'), (8, 'o')
     ON DUPLICATE KEY UPDATE a = 9;
+CREATE TABLE ignored LIKE source;
+INSERT INTO ignored SELECT * FROM source ORDER BY id;
+INSERT IGNORE INTO ignored (b) VALUES ('q'), ('new'), ('p') ON DUPLICATE KEY UPDATE b = 'z', a = 1;
+INSERT IGNORE INTO ignored (id, b) VALUES (1, 'm'), (30, 'k'), (NULL, 'm')
+    ON DUPLICATE KEY UPDATE b = 'w', a = 2;
 CREATE TABLE four LIKE source;
 INSERT INTO four SELECT * FROM source ORDER BY id;
 SET insert_id = 7, auto_increment_increment = 5;
@@ -97,6 +102,88 @@ CREATE TABLE gone (x INT PRIMARY KEY, p INT,
 INSERT INTO nulled SELECT id, id, r FROM parent ORDER BY id;
 INSERT INTO gone SELECT id, id FROM parent ORDER BY id;
 REPLACE INTO parent VALUES (1, 'n', 1, 10), (2, 'q', 1, 21), (5, 'w', 1, 30), (6, 'z', 1, 41);
+""",
+    ),
+    (
+        ALL,
+        """
+CREATE TABLE days (id INT PRIMARY KEY, day DATE, at DATETIME, b BIGINT, u INT UNSIGNED,
+    d DECIMAL(20, 2), f DOUBLE, v VARCHAR(30));
+INSERT INTO days (id, day, at) VALUES (1, '2020-12-31', '2020-12-31 10:11:12'),
+    (2, '2020-12-31', '2020-12-31 10:11:12'), (3, '2020-12-31', '2020-12-31');
+UPDATE days SET b = day, u = day, d = day, f = day, v = day WHERE id = 1;
+UPDATE days SET b = at, d = at, f = at, v = at WHERE id = 2;
+UPDATE days SET b = DATE'2020-12-31', u = day + 0 WHERE id = 3;
+""",
+    ),
+    (
+        ALL,
+        """
+CREATE TABLE rolled (id INT PRIMARY KEY);
+BEGIN;
+INSERT INTO rolled VALUES (1);
+CREATE TEMPORARY TABLE scratch (a INT);
+INSERT INTO scratch VALUES (1), (2);
+INSERT INTO rolled SELECT a + 20 FROM scratch ORDER BY a;
+DROP TEMPORARY TABLE scratch;
+ROLLBACK;
+BEGIN;
+INSERT INTO rolled VALUES (2);
+SAVEPOINT s;
+CREATE TEMPORARY TABLE notes (a INT) ENGINE=MEMORY;
+INSERT INTO rolled VALUES (3);
+ROLLBACK TO s;
+COMMIT;
+BEGIN;
+INSERT INTO rolled VALUES (4);
+ALTER TABLE notes ADD b INT;
+INSERT INTO rolled VALUES (5);
+DROP /*!40005 TEMPORARY */ TABLE IF EXISTS notes;
+ROLLBACK;
+""",
+    ),
+    (
+        ALL,
+        """
+CREATE TABLE behind (id INT PRIMARY KEY);
+INSERT INTO behind VALUES (1);
+CREATE TEMPORARY TABLE behind (id INT, x INT);
+INSERT INTO behind VALUES (5, 6);
+RENAME TABLE behind TO ahead;
+CREATE TABLE visible (id INT PRIMARY KEY);
+INSERT INTO visible VALUES (7);
+CREATE TEMPORARY TABLE hidden (id INT);
+RENAME TABLE visible TO hidden;
+DROP TEMPORARY TABLE hidden;
+DROP TEMPORARY TABLE IF EXISTS behind, ahead;
+INSERT INTO hidden VALUES (8);
+""",
+    ),
+    (
+        ALL,
+        """
+CREATE TABLE digits (id INT PRIMARY KEY, z INT(5) ZEROFILL, f DECIMAL(6, 2) ZEROFILL, y YEAR,
+    v VARCHAR(40), c CHAR(40), b VARBINARY(40), n BINARY(6), x TEXT, t TINYTEXT, o BLOB,
+    u VARCHAR(10) CHARACTER SET ucs2, l INT);
+INSERT INTO digits (id, z, f, y) VALUES (1, 7, 3.5, 0), (2, 7, 3.5, 0), (3, 7, 3.5, 0),
+    (4, 7, 3.5, 0), (5, 123456, 12345.67, 1999);
+UPDATE digits SET v = z, c = z, b = z, n = z, x = z, t = z, o = z, u = z WHERE id = 1;
+UPDATE digits SET v = y, c = y, b = y, n = y, x = y, t = y, o = y, u = y WHERE id = 2;
+UPDATE digits SET v = f, c = f, b = f, x = f, t = f, o = f, u = f WHERE id = 3;
+UPDATE digits SET v = CONCAT(z, '|', f, '|', y), c = CONCAT(z + 0, LEFT(z, 2), IFNULL(z, '')),
+    b = IF(1, z, 'a'), x = COALESCE(z, 1), t = CAST(z AS CHAR), o = HEX(z), l = LENGTH(z)
+    WHERE id > 3;
+CREATE TABLE chosen LIKE digits;
+INSERT INTO chosen (id, v, x, l) SELECT id + 10, y, z, z LIKE '0%' FROM digits ORDER BY id;
+""",
+    ),
+    (
+        ("5.7", "mariadb"),
+        """
+CREATE TABLE padded (id INT PRIMARY KEY, c VARCHAR(5), d VARCHAR(5), l VARCHAR(9), r VARCHAR(9));
+INSERT INTO padded VALUES (1, '', '', 'z', 'z'), (2, 'ab', '', 'z', 'z'), (3, 'abcd', '', 'z', 'z'),
+    (4, 'ab', 'x', 'z', 'z'), (5, 'abc', '', 'z', 'z');
+UPDATE padded SET l = LPAD(c, 3, d), r = RPAD(c, 3, d);
 """,
     ),
     (

@@ -30,7 +30,7 @@ from applier.tables.expressions.operands import (
 from applier.tables.expressions.row_expressions import compile_expression
 from applier.tables.expressions.storing import storer
 from applier.tables.sql.sql_mode_flags import SqlModeFlag
-from lookup.handler import DuplicateKey, NoReferencedRow, Row, traits_of
+from lookup.handler import DuplicateKey, NoReferencedRow, Ref, Row, traits_of
 from lookup.table import Column, TableDefinition
 
 Write = Callable[[Scope], Any]
@@ -132,12 +132,24 @@ class StatementRows:
                     raise
                 self.session.insert_id = next_number
                 if on_duplicate:
-                    changed += self.update(table, duplicate.ref, on_duplicate, row)
+                    changed += self._update_in_the_way(table, duplicate.ref, on_duplicate, row)
             except NoReferencedRow:
                 if not self.ignore:
                     raise
                 self.session.insert_id = next_number
         return changed
+
+    def _update_in_the_way(
+        self, table: MemoryTable, ref: Ref, assignments: list[Assignment], inserted: Row
+    ) -> int:
+        """ON DUPLICATE KEY UPDATE. IGNORE leaves the row as it is where the update would make a
+        duplicate of another."""
+        try:
+            return self.update(table, ref, assignments, inserted)
+        except DuplicateKey:
+            if not self.ignore:
+                raise
+            return 0
 
     def refuse_checks(self, definition: TableDefinition) -> None:
         """IGNORE leaves out the rows that a CHECK constraint refuses or that have no partition,

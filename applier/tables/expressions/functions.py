@@ -119,21 +119,24 @@ def _repeated(value: Any, count: int) -> Any:
     return None if len(value) * count > MAX_PACKET else value * max(count, 0)
 
 
-def _pad(value: str, size: int, pad: str, *, left: bool) -> str | None:
-    if size < 0 or size > MAX_PACKET or (not pad and len(value) < size):
-        return None if size < 0 or size > MAX_PACKET else ""
-    if len(value) >= size:
-        return value[:size]
-    filler = (pad * size)[: size - len(value)]
-    return filler + value if left else value + filler
+def _padded(*, left: bool) -> Callable[[Call], Operand]:
+    """LPAD and RPAD. Filled with nothing a short text is NULL in 5.x and MariaDB, and itself in
+    9.7.4: raises ReplicationError 1235 for 8.0 and later, as it may not be so in all of them."""
 
+    def build(call: Call) -> Operand:
+        def fill(value: str, size: int, pad: str) -> str | None:
+            if size < 0 or size > MAX_PACKET:
+                return None
+            if len(value) >= size:
+                return value[:size]
+            if not pad and not (call.dialect.old or call.dialect.mariadb):
+                raise unsupported(call.sql)
+            filler = (pad * size)[: size - len(value)]
+            return (filler + value if left else value + filler) if pad else None
 
-def _padded_left(value: str, size: int, pad: str) -> str | None:
-    return _pad(value, size, pad, left=True)
+        return text_result(fill)(call)
 
-
-def _padded_right(value: str, size: int, pad: str) -> str | None:
-    return _pad(value, size, pad, left=False)
+    return build
 
 
 def trimmed(text: str, cut: str, side: str) -> str:
@@ -456,8 +459,8 @@ FUNCTIONS: dict[str, Function] = {
     "TRIM": Function((TEXTS,), text_result(lambda value: value.strip(" ")), 1, 1),
     "LTRIM": Function((TEXTS,), text_result(lambda value: value.lstrip(" ")), 1, 1),
     "RTRIM": Function((TEXTS,), text_result(lambda value: value.rstrip(" ")), 1, 1),
-    "LPAD": Function((TEXTS, WHOLE, TEXTS), text_result(_padded_left), 3, 3),
-    "RPAD": Function((TEXTS, WHOLE, TEXTS), text_result(_padded_right), 3, 3),
+    "LPAD": Function((TEXTS, WHOLE, TEXTS), _padded(left=True), 3, 3),
+    "RPAD": Function((TEXTS, WHOLE, TEXTS), _padded(left=False), 3, 3),
     "ASCII": Function((RAW,), integer_result(lambda value: value[0] if value else 0), 1, 1),
     "LOCATE": Function((TEXTS, TEXTS, WHOLE), _locate, 2, 3),
     "INSTR": Function((TEXTS,), _instr, 2, 2),

@@ -19,6 +19,7 @@ from applier.binlog.charsets import Charset, charset, charset_of_collation_name
 from applier.binlog.time_zone import from_utc
 from applier.binlog.types import json as json_documents
 from applier.binlog.types import to_python
+from applier.binlog.types.names import zerofill_width
 from applier.binlog.types.numbers import double_text
 from applier.binlog.types.temporal import (
     Parts,
@@ -360,10 +361,11 @@ def as_text(operand: Operand, dialect: Dialect) -> Operand:
 
 
 def _printed(operand: Operand, dialect: Dialect, convert: Callable[[Any], str]) -> Operand:
+    width = 0 if operand.column is None else zerofill_width(operand.column)
     return mapped(
         operand,
         OperandKind.TEXT,
-        convert,
+        lambda value: convert(value).rjust(width, "0"),
         collation=dialect.collation,
         strength=NUMERIC,
         column=None,

@@ -16,6 +16,7 @@ from typing import Any
 from applier.binlog.charsets import charset
 from applier.binlog.types import ValueRefused, from_sql
 from applier.binlog.types import json as json_documents
+from applier.binlog.types.names import zerofill_width
 from applier.binlog.types.texts import labels_of
 from applier.tables.expressions.comparisons import ASCII_EXACT
 from applier.tables.expressions.moment_storing import MOMENT_WRITERS
@@ -87,9 +88,14 @@ def _numeric(target: StoreColumn) -> Write:
         prepare = number
 
     digits_differ = target.dialect.old or target.dialect.mariadb
+    # 5.x copies a DATE column into an integer one as a DATETIME (seen on 5.7.29)
+    has_clock = is_integer and target.dialect.old and operand.kind is OperandKind.DATE
+    has_clock = has_clock and operand.column is not None
 
     def write(value: Value, _session: Session) -> Stored:
         found = prepare(value)
+        if has_clock:
+            found = int(found) * 1_000_000
         if isinstance(found, str) and _HUGE_EXPONENT.search(found):
             raise target.unknown()
         if is_integer and digits_differ and isinstance(found, str) and TWO_POINTS.match(found):
@@ -133,14 +139,11 @@ def _text(target: StoreColumn) -> Write:
         return lambda value, session: convert(_well_formed(target, value))
     if operand.kind is OperandKind.JSON:
         return lambda value, session: convert(json_documents.to_text(as_parsed(value)))
-    text = as_text(
-        Operand(operand.kind, lambda scope: scope, operand.sql, operand.digits), target.dialect
-    )
+    text = _text_of(target)
     limit = column.length
-    in_full = _all_digits(operand)
 
     def write(value: Value, _session: Session) -> Stored:
-        found = f"{value:f}" if in_full else text.value(value)
+        found = text(value)
         if operand.kind is OperandKind.DOUBLE and limit is not None and len(found) > limit:
             raise target.unknown()
         try:
@@ -155,10 +158,24 @@ def _text(target: StoreColumn) -> Write:
     return write
 
 
-def _all_digits(operand: Operand) -> bool:
-    """Whether the value is stored with all its digits; of a DECIMAL, functions of text see only
-    those that it shows."""
-    return operand.kind is OperandKind.DECIMAL
+def _text_of(target: StoreColumn) -> Callable[[Any], str]:
+    """The text that is stored. A number of a column goes into CHAR, VARCHAR and the like as a
+    number, and into TEXT and BLOB as the column shows it: YEAR with four digits, ZEROFILL
+    (`field_conv`; seen on 5.7.29, 9.7.4, 10.11.18). A DECIMAL has all its digits; functions of text
+    see only those that it shows."""
+    operand = target.operand
+    shown = operand.column if target.column.type.endswith(("text", "blob")) else None
+    if operand.kind is OperandKind.DECIMAL:
+        width = 0 if shown is None else zerofill_width(shown)
+        return lambda value: f"{value:f}".rjust(width, "0")
+    is_number = operand.kind is OperandKind.YEAR and operand.column is not None and shown is None
+    kind = OperandKind.INTEGER if is_number else operand.kind
+    bare = Operand(
+        kind, lambda scope: scope, operand.sql, operand.digits, collation=operand.collation,
+        column=shown,
+    )  # fmt: skip
+    text: Callable[[Any], str] = as_text(bare, target.dialect).value
+    return text
 
 
 def _closest_text(convert: Callable[[Any], Any], text: str) -> Stored:
@@ -212,21 +229,11 @@ def _bytes(target: StoreColumn) -> Write:
         return lambda value, session: convert(value)
     if operand.kind is OperandKind.JSON:
         raise target.unknown()
-    text = as_text(
-        Operand(
-            operand.kind,
-            lambda scope: scope,
-            operand.sql,
-            operand.digits,
-            collation=operand.collation,
-        ),
-        target.dialect,
-    )
+    text = _text_of(target)
     encode = operand.charset.encode if operand.collation is not None else str.encode
-    in_full = _all_digits(operand)
 
     def write(value: Value, _session: Session) -> Stored:
-        found = f"{value:f}".encode() if in_full else encode(text.value(value))
+        found = encode(text(value))
         if (
             operand.kind is OperandKind.DOUBLE
             and target.column.length is not None
