@@ -81,12 +81,33 @@ def test_the_pace_is_what_it_applied_between_two_looks(tmp_path: Path) -> None:
     ends = [load.end for load in loads]
     plain = forecast(tmp_path, progress(ends[49], time=START + 200), path)["now"]
     assert plain["pace"] is None
-    before = progress(ends[19], time=START + 170)
-    now = forecast(tmp_path, progress(ends[49], time=START + 200, before=before), path)["now"]
+    earlier = [progress(ends[19], time=START + 170)]
+    now = forecast(tmp_path, progress(ends[49], time=START + 200, earlier=earlier), path)["now"]
     assert now["pace"] == pytest.approx(2.0, rel=0.01)  # 30 of half a second each took 30 s
     assert "Its pace, measured just now: 0.5 of what the prices say." in now_lines(now)[0]
     assert now["seconds_left"] == pytest.approx(2 * plain["seconds_left"], rel=0.01)
     assert now["capacity"] == pytest.approx(plain["capacity"] / 2, rel=0.01)
+
+
+def test_the_range_is_that_of_the_pace_between_looks(tmp_path: Path) -> None:
+    """A second for each of 20 transactions, then half of one for 20; three more are too few to
+    count by themselves."""
+    path = log(tmp_path, 100)
+    facts = facts_of_file(schema(tmp_path))
+    loads = run(ForecastPlan([path], facts=facts, calibration=calibration())).sample.strata[0].loads
+    looks = [
+        progress(loads[at].end, time=START + time)
+        for at, time in ((4, 150), (24, 170), (34, 175), (44, 180), (47, 190))
+    ]
+    now = forecast(tmp_path, replace(looks[-1], earlier=looks[:-1]), path)["now"]
+    plain = forecast(tmp_path, looks[-1], path)["now"]
+    seconds, load = plain["seconds_left"], 1 / plain["capacity"]
+    assert now["pace"] == pytest.approx(40 / 43 / 0.5, rel=0.01)
+    assert now["catch_up_low_seconds"] == pytest.approx(seconds / (1 - load), rel=0.02)
+    assert now["catch_up_high_seconds"] == "never"  # 2 * load is more than 1
+    assert now["catch_up_low_seconds"] < plain["catch_up_seconds"] * 1.01
+    assert plain["catch_up_low_seconds"] < plain["catch_up_seconds"]
+    assert "(5" in now_lines(now)[0] and "to never)" in now_lines(now)[0]
 
 
 @pytest.mark.parametrize(
@@ -104,7 +125,7 @@ def test_a_pace_that_says_little_does_not_count(tmp_path: Path, before: dict[str
     loads = run(ForecastPlan([path], facts=facts, calibration=calibration())).sample.strata[0].loads
     place = loads[before.pop("position_of")].end
     earlier = replace(progress(place, time=START + 170), **before)
-    at = progress(loads[49].end, time=START + 200, before=earlier)
+    at = progress(loads[49].end, time=START + 200, earlier=[earlier])
     assert forecast(tmp_path, at, path)["now"]["pace"] is None
 
 

@@ -52,9 +52,9 @@ MOST_SECONDS = 3_155_760_000.0
 """A hundred years."""
 LEAST_LOOK_SECONDS, MOST_LOOK_SECONDS = 2.0, 10.0
 LOOK_SHARE = 0.1
-"""Between two looks at a live replica, of the time that it is behind: what it applied meanwhile is
-its pace. A pace that is 10 % wrong makes the time to catch up 20 % wrong where the source's traffic
-takes half of the replica, and more beyond."""
+"""From the first look at a live replica to the last, of the time that it is behind: what it applied
+meanwhile is its pace. A pace that is 10 % wrong makes the time to catch up 20 % wrong where the
+source's traffic takes half of the replica, and more beyond."""
 _PLACEMENTS = ("anywhere", "oldest", "newest")
 WHAT_IF_HELP = (
     "Also forecast with this changed (repeatable; join several by +): primary-key[:D.T], gipk, "
@@ -384,13 +384,17 @@ def _plan(
 def _progress_of(replica: Endpoint, files: Sequence[str]) -> ReplicaProgress | None:
     """How far the replica is; None with a note where the logs are not those that it applies."""
     from applier.forecast.live.live_progress import OtherLogs, read_progress
+    from applier.forecast.live.pace import LOOKS
 
     try:
         first = read_progress(replica, files)
         if first.stopped or not first.behind:
             return first
-        time.sleep(min(max(first.behind * LOOK_SHARE, LEAST_LOOK_SECONDS), MOST_LOOK_SECONDS))
-        return replace(read_progress(replica, files), before=first)
+        looks, pause = [first], first.behind * LOOK_SHARE
+        for _ in range(LOOKS):
+            time.sleep(min(max(pause, LEAST_LOOK_SECONDS), MOST_LOOK_SECONDS) / LOOKS)
+            looks.append(read_progress(replica, files))
+        return replace(looks[-1], earlier=looks[:-1])
     except OtherLogs as error:
         note(f"{error.message}; the forecast does not say where it is now")
         return None

@@ -14,14 +14,13 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from applier.forecast.lag.run import Forecast
-from applier.forecast.lag.scenario_run import NEVER
-from applier.forecast.live.progress import Executed, ReplicaProgress, Underway
+from applier.forecast.lag.scenario_run import NEVER, ScenarioRun
+from applier.forecast.live.pace import Looks, Pace
+from applier.forecast.live.progress import ReplicaProgress, Underway
 from applier.forecast.workload.transaction_load import TransactionLoad
 
 WINDOW = 4096
 """Transactions among which those under way are looked for."""
-LEAST_SEEN = 20
-"""Transactions that a replica has to apply between two looks at it for its pace to count."""
 LEAST_SECONDS = 1.0
 """A transaction that runs for less says nothing of its pace by the rows that it has changed."""
 
@@ -53,14 +52,7 @@ class Backlog:
         self.rest = rest
         self.left: deque[LeftTransaction] = deque()
         self._logs = [str(log) for log in logs]
-        self._executed = Executed(progress, self._logs)
-        before = progress.before
-        same = before is not None and (before.source[0], before.relay[0]) == (
-            progress.source[0],
-            progress.relay[0],
-        )
-        self._executed_before = Executed(before, self._logs) if before and same else None
-        self._seen, self._seen_seconds = 0, 0.0
+        self._looks = Looks(progress, self._logs)
 
     def take_all(self, loads: Iterable[TransactionLoad], seconds: Iterable[float]) -> None:
         """The next transactions, and the seconds that each takes one worker."""
@@ -68,10 +60,7 @@ class Backlog:
             self._take(load, its_seconds)
 
     def _take(self, load: TransactionLoad, seconds: float) -> None:
-        if self._executed(load):
-            if self._executed_before is not None and not self._executed_before(load):
-                self._seen += 1
-                self._seen_seconds += seconds
+        if self._looks.take(load, seconds):
             return
         self.rest.add(load)
         self.left.append(
@@ -93,18 +82,6 @@ class Backlog:
             return []
         return [f"the replica has received more, up to {name}:{position}; that does not count"]
 
-    def _pace(self, at_once: float) -> float | None:
-        """By what factor the replica is slower than the prices say, from what it applied between
-        two looks at it; None where it applied little, or may have been idle. `at_once`: how many
-        workers' seconds go by in a second."""
-        before = self.progress.before
-        if before is None or not self.left or self._seen < LEAST_SEEN or not self._seen_seconds:
-            return None
-        took = self.progress.time - before.time
-        if took < LEAST_SECONDS or self.left[0].commit_time > before.time:
-            return None
-        return took * at_once / self._seen_seconds
-
     def state(self, forecast: Forecast) -> dict[str, Any]:
         """For JSON: where the replica is and when it will have caught up. `forecast` is of all of
         the log: it says what the source's traffic takes."""
@@ -112,17 +89,11 @@ class Backlog:
         self.rest.flush()
         base = self.rest.base
         at_once = base.seconds / base.span if base.span else 1.0
-        pace = self._pace(at_once)
-        seconds = max(base.span - ahead / at_once, 0.0) * (pace or 1.0)
         load, now = forecast.base.utilisation(forecast.duration), self.progress.time
-        load = None if load is None else load * (pace or 1.0)
-        catch_up: float | str = seconds if load is None else NEVER
-        if load is not None and load < 1:
-            catch_up = seconds / (1 - load)
-        if not self.left:
-            catch_up = 0.0
-        elif self.progress.stopped:
-            catch_up = NEVER
+        seconds = max(base.span - ahead / at_once, 0.0)
+        pace = self._looks.pace(at_once, self.left[0].commit_time) if self.left else None
+        factor = pace or Pace(1.0, 1 / (1 + forecast.margin), 1 + forecast.margin)
+        catch_up, low, high = (self._catch_up(seconds * one, load, one) for one in factor)
         return {
             "live": True,
             "time": now,
@@ -130,13 +101,26 @@ class Backlog:
             "behind_seconds": max(now - self.left[0].commit_time, 0.0) if self.left else 0.0,
             "seconds_behind_source": self.progress.behind,
             "transactions_left": len(self.left),
-            "seconds_left": seconds,
-            "capacity": 1 / load if load else None,
-            "pace": pace,
+            "seconds_left": seconds * factor.whole,
+            "capacity": 1 / (load * factor.whole) if load else None,
+            "pace": None if pace is None else pace.whole,
             "catch_up_seconds": catch_up,
+            "catch_up_low_seconds": low,
+            "catch_up_high_seconds": high,
             "caught_up_at": None if isinstance(catch_up, str) else now + catch_up,
             "transaction": current,
         }
+
+    def _catch_up(self, seconds: float, load: float | None, factor: float) -> float | str:
+        """When what is left takes so many seconds. `load`: of the replica, by the source's traffic
+        at the prices, which it is slower than by a factor."""
+        if not self.left:
+            return 0.0
+        if self.progress.stopped:
+            return NEVER
+        if load is None:
+            return seconds
+        return seconds / (1 - load * factor) if load * factor < 1 else NEVER
 
     def _current(self) -> tuple[dict[str, Any] | None, float]:
         """Of the transactions under way the one that has longest to go; and by how much less than
@@ -187,12 +171,9 @@ def _rest(one: LeftTransaction, worker: Underway | None) -> float:
 def behind_from_the_start(forecast: Forecast, behind: float) -> dict[str, Any]:
     """For JSON, in the form of `Backlog.state`: a replica that begins with the log now, `behind`
     seconds after the source committed its first transaction."""
-    base, catch_up = forecast.base, forecast.base.catch_up(forecast.duration)
-    begin = forecast.first_commit + behind
-    if base.level_at is not None:
-        catch_up = base.level_at - begin
-    elif not isinstance(catch_up, str):
-        catch_up = max(forecast.last_commit + catch_up - begin, 0.0)
+    begin, runs = forecast.first_commit + behind, forecast.runs
+    catch_up, low, high = (_catch_up_from(run, forecast, begin) for run in (runs[0], *runs[2:4]))
+    base = forecast.base
     load = base.utilisation(forecast.duration)
     return {
         "live": False,
@@ -204,7 +185,19 @@ def behind_from_the_start(forecast: Forecast, behind: float) -> dict[str, Any]:
         "seconds_left": base.span,
         "capacity": 1 / load if load else None,
         "catch_up_seconds": catch_up,
+        "catch_up_low_seconds": low,
+        "catch_up_high_seconds": high,
         "caught_up_at": None if isinstance(catch_up, str) else begin + catch_up,
         "transaction": None,
         "pace": None,
     }
+
+
+def _catch_up_from(run: ScenarioRun, forecast: Forecast, begin: float) -> float | str:
+    """Seconds from `begin` on, in one scenario."""
+    if run.level_at is not None:
+        return run.level_at - begin
+    behind_end = run.catch_up(forecast.duration)
+    if isinstance(behind_end, str):
+        return behind_end
+    return max(forecast.last_commit + behind_end - begin, 0.0)
