@@ -6,10 +6,8 @@ replica `load` seconds for each second. So the backlog shrinks by 1 - load in a 
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -17,10 +15,11 @@ from applier.forecast.lag.run import Forecast
 from applier.forecast.lag.scenario_run import NEVER, ScenarioRun
 from applier.forecast.live.pace import Looks, Pace
 from applier.forecast.live.progress import ReplicaProgress, Underway
+from applier.forecast.workload.load_batch import LoadBatch, LoadRun
 from applier.forecast.workload.transaction_load import TransactionLoad
 
 WINDOW = 4096
-"""Transactions among which those under way are looked for."""
+"""Of the transactions that are left: among them those under way are looked for."""
 LEAST_SECONDS = 1.0
 """A transaction that runs for less says nothing of its pace by the rows that it has changed."""
 
@@ -41,8 +40,8 @@ class LeftTransaction:
 
 
 class Backlog:
-    """Give it each transaction of a log by `take`: it keeps those that the replica has not
-    executed.
+    """Give it all transactions of a log by `take_all`: it forecasts those that the replica has not
+    executed, and keeps the first of them.
 
     `rest` is a forecast of one scenario, for these.
     """
@@ -50,25 +49,28 @@ class Backlog:
     def __init__(self, progress: ReplicaProgress, logs: Sequence[str], rest: Forecast) -> None:
         self.progress = progress
         self.rest = rest
-        self.left: deque[LeftTransaction] = deque()
+        self.left: list[LeftTransaction] = []
+        """The first of those that are left."""
+        self.transactions_left = 0
         self._logs = [str(log) for log in logs]
         self._looks = Looks(progress, self._logs)
 
-    def take_all(self, loads: Iterable[TransactionLoad], seconds: Iterable[float]) -> None:
+    def take_all(self, loads: LoadRun, seconds: Sequence[float]) -> None:
         """The next transactions, and the seconds that each takes one worker."""
-        for load, its_seconds in zip(loads, seconds, strict=True):
-            self._take(load, its_seconds)
-
-    def _take(self, load: TransactionLoad, seconds: float) -> None:
-        if self._looks.take(load, seconds):
+        left = [
+            at
+            for at, (load, mine) in enumerate(zip(loads, seconds, strict=True))
+            if not self._looks.take(load, mine)
+        ]
+        if not left:
             return
-        self.rest.add(load)
-        self.left.append(
-            LeftTransaction(
-                load.file, load.position, load.end, load.gtid, load.commit_time, load.rows,
-                load.tables, load.statement, seconds,
-            )
-        )  # fmt: skip
+        self.transactions_left += len(left)
+        for at in left[: WINDOW - len(self.left)]:
+            self.left.append(_left(loads[at], seconds[at]))
+        if isinstance(loads, LoadBatch):
+            self.rest.add_batch(loads.chosen(left))
+        else:
+            self.rest.add_all([loads[at] for at in left])
 
     @property
     def notes(self) -> list[str]:
@@ -100,7 +102,7 @@ class Backlog:
             "stopped": self.progress.stopped or None,
             "behind_seconds": max(now - self.left[0].commit_time, 0.0) if self.left else 0.0,
             "seconds_behind_source": self.progress.behind,
-            "transactions_left": len(self.left),
+            "transactions_left": self.transactions_left,
             "seconds_left": seconds * factor.whole,
             "capacity": 1 / (load * factor.whole) if load else None,
             "pace": None if pace is None else pace.whole,
@@ -148,12 +150,19 @@ class Backlog:
         if not self.left or self.progress.stopped:
             return
         workers = self.progress.under_way
-        by_gtid = {one.gtid: one for one in islice(self.left, WINDOW) if one.gtid}
+        by_gtid = {one.gtid: one for one in self.left if one.gtid}
         named = [(by_gtid[one.gtid], one) for one in workers if one.gtid in by_gtid]
         if named:
             yield from named
         else:
             yield self.left[0], workers[0] if workers else None
+
+
+def _left(load: TransactionLoad, seconds: float) -> LeftTransaction:
+    return LeftTransaction(
+        load.file, load.position, load.end, load.gtid, load.commit_time, load.rows, load.tables,
+        load.statement, seconds,
+    )  # fmt: skip
 
 
 def _rest(one: LeftTransaction, worker: Underway | None) -> float:

@@ -66,15 +66,19 @@ class Executed:
 
     def _by_gtid(self, gtid: str) -> bool | None:
         """None for what is no GTID of MySQL."""
-        parts = _parts(gtid)
-        return None if parts is None else self.progress.executed.contains(*parts)
+        source, _, number = gtid.rpartition(":")
+        known = _source(source)
+        if known is None:
+            return None
+        uuid, tag = known
+        return self.progress.executed.contains(uuid, int(number), tag)
 
 
-@lru_cache(maxsize=16)
-def _parts(gtid: str) -> tuple[str, int, str] | None:
-    """UUID, number and tag: several looks ask for the same transaction."""
+@lru_cache(maxsize=64)
+def _source(text: str) -> tuple[str, str] | None:
+    """UUID and tag of a GTID, by its text but for the number: a log has few."""
     try:
-        ((uuid, tag), (number, _)), *_ = GtidSet(gtid)
+        (((uuid, tag), _),) = GtidSet(f"{text}:1")
     except (GtidError, ValueError):
         return None
-    return uuid, number, tag
+    return uuid, tag
