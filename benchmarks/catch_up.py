@@ -3,7 +3,7 @@ half way.
 
     apt-get install sysbench
     python docker/servers/bring.py 9.7
-    python benchmarks/catch_up.py --output benchmarks/results/catch_up_9.7.json
+    TMPDIR=/dev/shm python benchmarks/catch_up.py --output catch_up.json
 
 A source and a replica of 9.7 as they ship (durable commits), whose tables sysbench made through
 the log. Then the applier stops, and sysbench changes the source at a steady rate, all the time. The
@@ -189,7 +189,7 @@ def main() -> int:
         "--script", default="oltp_write_only", help="sysbench's (default: %(default)s)"
     )
     parser.add_argument(
-        "--rate", type=float, default=200.0, help="transactions a second (default: %(default)s)"
+        "--rate", type=float, default=600.0, help="transactions a second (default: %(default)s)"
     )
     parser.add_argument("--calibration", help="forecast with these prices")
     parser.add_argument("--output", type=Path, required=True)
