@@ -52,10 +52,11 @@ MOST_SECONDS = 3_155_760_000.0
 """A hundred years."""
 LEAST_LOOK_SECONDS, MOST_LOOK_SECONDS = 2.0, 20.0
 LOOK_SHARE = 0.2
-"""From the first look at a live replica to the last, of the time that it is behind: what it applied
-meanwhile is its pace. On two cores that a 9.7.4 shared with its source, the pace of 6 s was 11 % off
-that of the rest at the median, that of 12 s 9 % (41 % and 28 % at worst). The time to catch up is
-twice as far off where the source's traffic takes half of the replica, and more beyond."""
+"""From the first look at a live replica to the last, of the time that it is behind: what it
+applied meanwhile is its pace. On two cores that a 9.7.4 shared with its source, the pace of 6 s was
+11 % off that of the rest at the median, that of 12 s 9 % (41 % and 28 % at worst). The time to
+catch up is twice as far off where the source's traffic takes half of the replica, and more
+beyond."""
 _PLACEMENTS = ("anywhere", "oldest", "newest")
 WHAT_IF_HELP = (
     "Also forecast with this changed (repeatable; join several by +): primary-key[:D.T], gipk, "
