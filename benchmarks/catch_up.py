@@ -32,7 +32,7 @@ from threading import Thread
 from typing import Any
 
 from decode import machine
-from replication import ReplicationWords, Server
+from replication import ReplicationWords, Server, forecast
 
 VERSION = "9.7"
 OPTIONS: dict[str, str | int | bool | None] = {
@@ -98,17 +98,8 @@ class Pair:
 
     def forecast(self, calibration: str | None) -> dict[str, Any]:
         """What binlag says now."""
-        logs = [str(file) for file in self.source.binlog_files() if file.name >= self.log.name]
-        given = ["nice", sys.executable, "-m", "applier", "forecast", *logs, "--json"]
-        given += ["--replica", f"mysql://root@127.0.0.1:{self.replica.port}"]
-        given += ["--calibration", calibration] if calibration else []
-        done = subprocess.run(
-            given,
-            check=True,
-            capture_output=True,
-            env={**os.environ, "BINLAG_PASSWORD": self.replica.password},
-        )
-        said: dict[str, Any] = json.loads(done.stdout)
+        logs = [file for file in self.source.binlog_files() if file.name >= self.log.name]
+        said = forecast(self.replica, *logs, option="--replica", calibration=calibration)
         return {
             name: said["now"][name]
             for name in (
