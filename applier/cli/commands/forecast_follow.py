@@ -43,6 +43,8 @@ def follow(
         look = read_progress(replica, paths)
         progress = replace(look, earlier=tuple(looks))
         looks.append(look)
+        if look.stopped:  # from then on it says nothing of its pace
+            looks.clear()
         now = run(replace(plan, files=_not_left(paths, progress), progress=progress)).now()
         assert now is not None
         click.echo(json.dumps(now) if as_json else now_line(now))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from math import inf
 from typing import NamedTuple
@@ -60,16 +60,19 @@ class Looks:
         paces = [between * at_once / mine if mine else inf for between, mine in self._intervals()]
         return Pace(took * at_once / seconds, min(paces), max(paces))
 
-    def _intervals(self) -> Iterator[tuple[float, float]]:
+    def _intervals(self) -> list[tuple[float, float]]:
         """Seconds from one look to a later one, and those of what was executed by the prices: as
-        many looks on as it takes to see enough."""
+        many looks on as it takes to see enough. What is left at the end goes with the last."""
+        found: list[tuple[float, float]] = []
         took, seen, seconds = 0.0, 0, 0.0
         for at, (before, now) in enumerate(pairwise(self._times), 1):
             took, seen = took + now - before, seen + self._seen[at]
             seconds += self._seconds[at]
             if seen >= LEAST_SEEN:
-                yield took, seconds
+                found.append((took, seconds))
                 took, seen, seconds = 0.0, 0, 0.0
+        last = found.pop()
+        return [*found, (last[0] + took, last[1] + seconds)]
 
 
 def _logs(look: ReplicaProgress) -> tuple[str, str]:
