@@ -148,7 +148,8 @@ def run(workers: int, given: argparse.Namespace) -> dict[str, Any]:
                 half = said[0]["behind_seconds"] / 2
                 while lags[-1][1] > half:
                     time.sleep(POLL_SECONDS)
-                said.append(pair.forecast(given.calibration))
+                if lags[-1][1] > LEVEL_SECONDS:
+                    said.append(pair.forecast(given.calibration))
     for one in said:
         one["real_seconds"] = lags[-1][0] - one["time"]
         print(_words(workers, one), flush=True)

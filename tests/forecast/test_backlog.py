@@ -9,12 +9,15 @@ from typing import Any
 
 import pytest
 
+from applier.cli.commands import forecast as command
 from applier.errors import InputError
 from applier.forecast.answers.words import headline, now_line, now_lines
 from applier.forecast.inventory.facts import facts_of_file
+from applier.forecast.live import live_progress
 from applier.forecast.live.progress import Executed, ReplicaProgress, Underway
 from applier.forecast.plan import ForecastPlan, run
 from applier.metrics import of_now
+from applier.mysql.client.url import parse_url
 from checkpoints.gtid import GtidSet
 from tests.forecast.logs import DELETE, UPDATE, calibration, file, schema, transaction
 
@@ -109,6 +112,28 @@ def test_the_range_is_that_of_the_pace_between_looks(tmp_path: Path) -> None:
     assert now["catch_up_high_seconds"] == "never"  # a second each is more than the source's
     assert " to never), at" in now_lines(now)[0]
     assert plain["catch_up_low_seconds"] < plain["catch_up_seconds"], "the prices' margin"
+
+
+@pytest.mark.parametrize(
+    ("behind", "looks", "pause"),
+    [
+        ([60.0, 59.0, 58.0, 57.0, 56.0, 55.0], 6, 2.4),
+        ([60.0, 54.0, 48.0], 3, 2.4),  # a fifth is gone
+        ([5.0, 5.0, 5.0, 5.0, 5.0, 5.0], 6, 0.4),
+        ([3600.0, 3590.0, 3580.0, 3570.0, 3560.0, 3550.0], 6, 4.0),
+        ([0.0], 1, None),
+    ],
+)
+def test_how_often_it_looks_at_a_replica(
+    behind: list[float], looks: int, pause: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, slept = [progress(behind=one) for one in behind], list[float]()
+    monkeypatch.setattr(live_progress, "read_progress", lambda *_: found.pop(0))
+    monkeypatch.setattr(command.time, "sleep", slept.append)
+    at = command._progress_of(parse_url("mysql://u@127.0.0.1", "--replica"), ["binlog.000001"])
+    assert at is not None
+    assert (at.behind, len(at.earlier) + 1, found) == (behind[-1], looks, [])
+    assert slept == pytest.approx([pause] * (looks - 1))
 
 
 @pytest.mark.parametrize(
@@ -250,7 +275,6 @@ def test_gauges(tmp_path: Path) -> None:
 
 def test_a_replica_that_cannot_be_reached() -> None:
     from applier.forecast.live.live_progress import read_progress
-    from applier.mysql.client.url import parse_url
 
     with pytest.raises(InputError, match="BL401"):
         read_progress(
