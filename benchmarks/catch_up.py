@@ -1,20 +1,20 @@
 """When a real replica that is a minute behind will have caught up, as forecast at the start and
 half way.
 
+    apt-get install sysbench
     python docker/servers/bring.py 9.7
-    python benchmarks/catch_up.py --calibration prices.json \
-        --output benchmarks/results/catch_up_9.7.json
+    TMPDIR=/dev/shm python benchmarks/catch_up.py --output catch_up.json
 
-A source and a replica of 9.7 as they ship (durable commits) with the same table and primary key. A
-session on the source changes some rows in each transaction, so many a second, all the time. The
-replica's applier begins `--behind` seconds late. Three seconds later, and once more when half of
-the lag is gone,
+A source and a replica of 9.7 as they ship (durable commits), whose tables sysbench made through
+the log. Then the applier stops, and sysbench changes the source at a steady rate, all the time. The
+applier begins `--behind` seconds late. Three seconds later, and once more when half of the lag is
+gone,
 
     binlag forecast LOG --replica mysql://THE_REPLICA --json
 
 says how long it will take (now.catch_up_seconds). The replica has caught up when what it applied
-last was committed on the source less than a second ago; performance_schema tells. Takes three to
-five minutes for each number of workers.
+last was committed on the source less than a second ago; performance_schema tells. Takes two to four
+minutes for each number of workers. Results are added to those in --output.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import random
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Event, Thread
+from threading import Thread
 from typing import Any
 
 from decode import machine
@@ -36,13 +36,13 @@ from replication import ReplicationWords, Server, forecast
 
 VERSION = "9.7"
 OPTIONS: dict[str, str | int | bool | None] = {
-    "innodb_buffer_pool_size": "256M",
+    "innodb_buffer_pool_size": "512M",
     "max_binlog_size": 1 << 30,
 }
-ROWS = 200_000
+TABLES = ("--tables=4", "--table-size=100000")
 LEVEL_SECONDS = 1.0
 POLL_SECONDS = 0.25
-LONGEST_SECONDS = 400.0
+LONGEST_SECONDS = 300.0
 WARM_UP_SECONDS = 3.0
 """Until the applier runs at its usual pace and it is asked for the first time."""
 APPLIED = (
@@ -53,48 +53,42 @@ APPLIED = (
 
 
 class Pair:
-    """A source and a replica with the same table, which is in no log; the applier is stopped."""
+    """A source, and a replica that has its tables and whose applier is stopped."""
 
-    def __init__(self, source: Server, replica: Server) -> None:
-        self.source, self.replica, words = source, replica, ReplicationWords(VERSION)
-        for server in (source, replica):
-            server.execute(
-                "SET SESSION sql_log_bin = 0, cte_max_recursion_depth = 100000000",
-                "CREATE DATABASE shop",
-                "CREATE TABLE shop.item (id INT NOT NULL PRIMARY KEY, n INT NOT NULL, "
-                "note CHAR(120) NOT NULL)",
-                "INSERT INTO shop.item WITH RECURSIVE s (i) AS (SELECT 1 UNION ALL SELECT i + 1 "
-                f"FROM s WHERE i < {ROWS}) "
-                "SELECT i, 0, SHA2(i, 256) FROM s",
-                "ANALYZE TABLE shop.item",
-            )
+    def __init__(self, source: Server, replica: Server, script: str) -> None:
+        self.source, self.replica, self.script = source, replica, script
+        words = ReplicationWords(VERSION)
+        replica.execute(words.change_source(source), "START REPLICA")
+        source.execute(
+            "CREATE DATABASE sbtest",
+            "CREATE USER bench@localhost IDENTIFIED BY 'bench'",
+            "GRANT ALL ON *.* TO bench@localhost",
+        )
+        self._sysbench("prepare", "--threads=2").wait()
+        words.wait_for(replica, words.executed(source))
+        replica.execute("STOP REPLICA SQL_THREAD", "ANALYZE TABLE sbtest.sbtest1, sbtest.sbtest2, "
+                        "sbtest.sbtest3, sbtest.sbtest4")  # fmt: skip
         source.execute("FLUSH BINARY LOGS")
         self.log = source.binlog_files()[-1]
-        replica.execute(words.change_source(source), words("START REPLICA IO_THREAD"))
+
+    def _sysbench(self, command: str, *given: str) -> subprocess.Popen[bytes]:
+        address = [f"--mysql-socket={self.source.socket}", "--mysql-user=bench"]
+        return subprocess.Popen(
+            ["sysbench", self.script, *address, "--mysql-password=bench", *TABLES, *given, command],
+            stdout=subprocess.DEVNULL,
+        )
 
     @contextmanager
-    def traffic(self, rate: float, rows: int) -> Iterator[None]:
-        """A session that changes so many rows in a transaction, so many transactions a second."""
-        stop = Event()
-
-        def work() -> None:
-            draw, start, number = random.Random(1), time.monotonic(), 0
-            with self.source.connect(autocommit=True) as connection, connection.cursor() as cursor:
-                while not stop.wait(max(start + number / rate - time.monotonic(), 0)):
-                    first = draw.randrange(ROWS - rows)
-                    cursor.execute(
-                        f"UPDATE shop.item SET n = n + 1 WHERE id BETWEEN {first + 1} AND "
-                        f"{first + rows}"
-                    )
-                    number += 1
-
-        thread = Thread(target=work)
-        thread.start()
+    def traffic(self, rate: float) -> Iterator[None]:
+        """So many transactions a second, at times drawn as by a Poisson process."""
+        running = self._sysbench(
+            "run", "--threads=8", "--time=0", "--events=0", f"--rate={rate:g}", "--rand-seed=7"
+        )
         try:
             yield
         finally:
-            stop.set()
-            thread.join()
+            running.terminate()
+            running.wait()
 
     def behind(self) -> float:
         """Seconds since the commit on the source of what the replica applied last; a day where
@@ -112,10 +106,29 @@ class Pair:
                 "time",
                 "behind_seconds",
                 "transactions_left",
+                "pace",
                 "capacity",
                 "catch_up_seconds",
+                "catch_up_low_seconds",
+                "catch_up_high_seconds",
             )
         }
+
+
+@contextmanager
+def watched(pair: Pair) -> Iterator[list[tuple[float, float]]]:
+    """Times and how far it was behind then, until it has caught up."""
+    lags: list[tuple[float, float]] = [(time.time(), pair.behind())]
+
+    def look() -> None:
+        while lags[-1][1] > LEVEL_SECONDS and lags[-1][0] < lags[0][0] + LONGEST_SECONDS:
+            time.sleep(POLL_SECONDS)
+            lags.append((round(time.time(), 3), round(pair.behind(), 3)))
+
+    thread = Thread(target=look)
+    thread.start()
+    yield lags
+    thread.join()
 
 
 def run(workers: int, given: argparse.Namespace) -> dict[str, Any]:
@@ -125,39 +138,36 @@ def run(workers: int, given: argparse.Namespace) -> dict[str, Any]:
         Server(VERSION, options=OPTIONS, gtids=True) as source,
         Server(VERSION, options=second, gtids=True) as replica,
     ):
-        pair = Pair(source, replica)
-        with pair.traffic(given.rate, given.rows):
+        pair = Pair(source, replica, given.script)
+        with pair.traffic(given.rate):
             time.sleep(given.behind)
             replica.execute("START REPLICA SQL_THREAD")
             time.sleep(WARM_UP_SECONDS)
-            begun, lags = time.time(), list[list[float]]()
-            said = [pair.forecast(given.calibration)]
-            half = said[0]["behind_seconds"] / 2
-            while True:
-                lag = pair.behind()
-                lags.append([time.time() - begun, lag])
-                if lag < LEVEL_SECONDS or lags[-1][0] > LONGEST_SECONDS:
-                    break
-                if lag < half and len(said) == 1:
+            with watched(pair) as lags:
+                said = [pair.forecast(given.calibration)]
+                half = said[0]["behind_seconds"] / 2
+                while lags[-1][1] > half:
+                    time.sleep(POLL_SECONDS)
+                if lags[-1][1] > LEVEL_SECONDS:
                     said.append(pair.forecast(given.calibration))
-                time.sleep(POLL_SECONDS)
-            level = time.time()
     for one in said:
-        one["real_seconds"] = level - one["time"]
+        one["real_seconds"] = lags[-1][0] - one["time"]
         print(_words(workers, one), flush=True)
     return {
+        "script": given.script,
+        "rate": given.rate,
         "workers": workers,
-        "caught_up": lags[-1][1] < LEVEL_SECONDS,
+        "caught_up": lags[-1][1] <= LEVEL_SECONDS,
         "asked": said,
         "lags": lags,
     }
 
 
 def _words(workers: int, one: dict[str, Any]) -> str:
+    low, said, high = (one[f"catch_up_{name}seconds"] for name in ("low_", "", "high_"))
     return (
-        f"{workers} workers, {one['behind_seconds']:.0f} s behind: forecast "
-        f"{one['catch_up_seconds']} s "
-        f"(capacity {one['capacity']:.2f}), took {one['real_seconds']:.1f} s"
+        f"{workers} workers, {one['behind_seconds']:.0f} s behind: forecast {said} s "
+        f"({low} to {high}; capacity {one['capacity']:.2f}), took {one['real_seconds']:.1f} s"
     )
 
 
@@ -168,19 +178,22 @@ def main() -> int:
     parser.add_argument("--workers", default="1,4")
     parser.add_argument("--behind", type=float, default=60.0, help="seconds (default: %(default)s)")
     parser.add_argument(
-        "--rate", type=float, default=100.0, help="transactions a second (default: %(default)s)"
+        "--script", default="oltp_write_only", help="sysbench's (default: %(default)s)"
     )
     parser.add_argument(
-        "--rows", type=int, default=400, help="that a transaction changes (default: %(default)s)"
+        "--rate", type=float, default=600.0, help="transactions a second (default: %(default)s)"
     )
     parser.add_argument("--calibration", help="forecast with these prices")
     parser.add_argument("--output", type=Path, required=True)
     given = parser.parse_args()
-    load = os.getloadavg()[0]
-    runs = [run(int(workers), given) for workers in given.workers.split(",")]
-    settings = {name: getattr(given, name) for name in ("behind", "rate", "rows")}
-    found = {"machine": machine(), "server": VERSION, "load_before": load, **settings, "runs": runs}
-    given.output.write_text(json.dumps(found, indent=1) + "\n")
+    found: dict[str, Any] = {"runs": []}
+    if given.output.exists():
+        found = json.loads(given.output.read_text())
+    for workers in given.workers.split(","):
+        load = os.getloadavg()[0]
+        found |= {"machine": machine(), "server": VERSION, "behind": given.behind}
+        found["runs"].append({"load_before": load, **run(int(workers), given)})
+        given.output.write_text(json.dumps(found, indent=1) + "\n")
     return 0
 
 

@@ -1,9 +1,9 @@
 """The strata of `forecast_accuracy.py`: settings of a replica and its machine, as data.
 
 A stratum is a row: how many workers, whether commits are durable, the buffer pool beside the
-tables, and what a slow disk adds to each read (by strace on the replica's process).
+tables, and what a slow disk adds to each read (by strace).
 `--stratum NAME` runs the workloads of a set in one of them; which were run stands in
-benchmarks/results. The slow disk is the caller's to start: `slow_disk` says with what.
+benchmarks/results. `slow_disk` says with what the caller starts a server for it.
 """
 
 from __future__ import annotations
@@ -43,9 +43,11 @@ class Stratum:
 
     @property
     def slow_disk(self) -> list[str]:
-        """What follows `strace -f -q -o /dev/null -p PID`; empty for the disk as it is."""
+        """What the command of a server follows, which stays the child of who starts it; empty for
+        the disk as it is."""
         inject = f"inject=pread64:delay_exit={self.read_microseconds}"
-        return ["-e", "trace=pread64", "-e", inject] if self.read_microseconds else []
+        strace = "strace -D -f -q -o /dev/null --seccomp-bpf -e trace=pread64 -e".split()
+        return [*strace, inject] if self.read_microseconds else []
 
     @property
     def settings(self) -> dict[str, str | int]:

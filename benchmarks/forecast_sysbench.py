@@ -41,6 +41,9 @@ from typing import Any
 from decode import machine
 from forecast_strata import STRATA, Stratum
 from replication import ReplicationWords, Server, forecast
+from servers.installed import Installed
+
+from applier.forecast.live.live_settings import READS
 
 KEYS = {
     "keys": (),
@@ -48,8 +51,6 @@ KEYS = {
 }
 """The replica's tables: as sysbench makes them, or one of them without its primary key (KEY k is
 left)."""
-READ_MICROSECONDS = 25
-"""Of this disk, without strace's."""
 STANDARD = (
     "1-relaxed-0-0",
     "2-relaxed-0-0",
@@ -215,6 +216,9 @@ class Stand:
             while server.query(self.words("SHOW REPLICA STATUS"))[0][5:7] != wanted:
                 time.sleep(0.1)
             if stratum.pool:
+                server.installed = SlowDisk(
+                    server.installed.recipe, server.installed.folder, tuple(stratum.slow_disk)
+                )
                 server.restart(**{self.words.variable("skip_replica_start"): "ON"})
             else:
                 warm(server)
@@ -225,9 +229,8 @@ class Stand:
         self, replica: Server, stratum: Stratum, calibration: str | None
     ) -> dict[str, Any]:
         """What `binlag forecast` says before anything is applied."""
-        microseconds = stratum.read_microseconds
         latency = (
-            ["--read-latency", f"{microseconds + READ_MICROSECONDS}us"] if microseconds else []
+            ["--read-latency", f"{read_microseconds(replica):.0f}us"] if stratum.slow_disk else []
         )
         said = forecast(replica, self.log, *latency, calibration=calibration)
         seconds = said["replica"]["utilisation"] * said["log_seconds"]
@@ -247,11 +250,10 @@ class Stand:
             }
             end = self.words.executed(self.source)
             before = pages_read(replica)
-            with slow_disk(replica, stratum):
-                start = time.monotonic()
-                replica.execute(self.words("START REPLICA SQL_THREAD"))
-                self.words.wait_for(replica, end)
-                seconds = time.monotonic() - start
+            start = time.monotonic()
+            replica.execute(self.words("START REPLICA SQL_THREAD"))
+            self.words.wait_for(replica, end)
+            seconds = time.monotonic() - start
             pages = pages_read(replica) - before
         return {
             "load": case.load,
@@ -282,18 +284,22 @@ def pages_read(server: Server) -> int:
     return int(server.query("SHOW GLOBAL STATUS LIKE 'Innodb_pages_read'")[0][1])
 
 
-@contextmanager
-def slow_disk(server: Server, stratum: Stratum) -> Iterator[None]:
-    """strace adds its microseconds to each read of the server."""
-    if not stratum.slow_disk:
-        yield
-        return
-    with subprocess.Popen(
-        ["strace", "-f", "-q", "-o", "/dev/null", "-p", str(server.pid), *stratum.slow_disk]
-    ) as strace:
-        time.sleep(1)
-        yield
-        strace.terminate()
+def read_microseconds(server: Server) -> float:
+    """What a read of a data file has taken since the server's start, strace's work included."""
+    reads, picoseconds = map(int, server.query(READS)[0])
+    return picoseconds / reads / 1e6
+
+
+@dataclass(frozen=True)
+class SlowDisk(Installed):
+    """A server that is started by this. Attached to a server that runs (-p), strace stops all of
+    its calls, each for 50 µs; below --seccomp-bpf it stops only reads."""
+
+    strace: tuple[str, ...] = ()
+
+    def command(self, name: str = "") -> list[str]:
+        """Implements `Installed`."""
+        return [*([] if name else self.strace), *super().command(name)]
 
 
 def show(done: list[dict[str, Any]]) -> None:

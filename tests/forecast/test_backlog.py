@@ -9,12 +9,15 @@ from typing import Any
 
 import pytest
 
+from applier.cli.commands import forecast as command
 from applier.errors import InputError
 from applier.forecast.answers.words import headline, now_line, now_lines
 from applier.forecast.inventory.facts import facts_of_file
+from applier.forecast.live import live_progress
 from applier.forecast.live.progress import Executed, ReplicaProgress, Underway
 from applier.forecast.plan import ForecastPlan, run
 from applier.metrics import of_now
+from applier.mysql.client.url import parse_url
 from checkpoints.gtid import GtidSet
 from tests.forecast.logs import DELETE, UPDATE, calibration, file, schema, transaction
 
@@ -81,12 +84,56 @@ def test_the_pace_is_what_it_applied_between_two_looks(tmp_path: Path) -> None:
     ends = [load.end for load in loads]
     plain = forecast(tmp_path, progress(ends[49], time=START + 200), path)["now"]
     assert plain["pace"] is None
-    before = progress(ends[19], time=START + 170)
-    now = forecast(tmp_path, progress(ends[49], time=START + 200, before=before), path)["now"]
+    earlier = [progress(ends[19], time=START + 170)]
+    now = forecast(tmp_path, progress(ends[49], time=START + 200, earlier=earlier), path)["now"]
     assert now["pace"] == pytest.approx(2.0, rel=0.01)  # 30 of half a second each took 30 s
     assert "Its pace, measured just now: 0.5 of what the prices say." in now_lines(now)[0]
     assert now["seconds_left"] == pytest.approx(2 * plain["seconds_left"], rel=0.01)
     assert now["capacity"] == pytest.approx(plain["capacity"] / 2, rel=0.01)
+
+
+def test_the_range_is_that_of_the_pace_between_looks(tmp_path: Path) -> None:
+    """A second for each of 20 transactions; then half of one for 20, and three that are too few to
+    count by themselves in ten."""
+    path = log(tmp_path, 100)
+    facts = facts_of_file(schema(tmp_path))
+    loads = run(ForecastPlan([path], facts=facts, calibration=calibration())).sample.strata[0].loads
+    looks = [
+        progress(loads[at].end, time=START + time)
+        for at, time in ((4, 150), (24, 170), (34, 175), (44, 180), (47, 190))
+    ]
+    now = forecast(tmp_path, replace(looks[-1], earlier=looks[:-1]), path)["now"]
+    plain = forecast(tmp_path, looks[-1], path)["now"]
+    seconds, load, fastest = plain["seconds_left"], 1 / plain["capacity"], 20 / (23 * 0.5)
+    assert now["pace"] == pytest.approx(40 / (43 * 0.5), rel=0.01)
+    assert now["catch_up_low_seconds"] == pytest.approx(
+        seconds * fastest / (1 - load * fastest), rel=0.1
+    )
+    assert now["catch_up_high_seconds"] == "never"  # a second each is more than the source's
+    assert " to never), at" in now_lines(now)[0]
+    assert plain["catch_up_low_seconds"] < plain["catch_up_seconds"], "the prices' margin"
+
+
+@pytest.mark.parametrize(
+    ("behind", "looks", "pause"),
+    [
+        ([60.0, 59.0, 58.0, 57.0, 56.0, 55.0], 6, 2.4),
+        ([60.0, 54.0, 48.0], 3, 2.4),  # a fifth is gone
+        ([5.0, 5.0, 5.0, 5.0, 5.0, 5.0], 6, 0.4),
+        ([3600.0, 3590.0, 3580.0, 3570.0, 3560.0, 3550.0], 6, 4.0),
+        ([0.0], 1, None),
+    ],
+)
+def test_how_often_it_looks_at_a_replica(
+    behind: list[float], looks: int, pause: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, slept = [progress(behind=one) for one in behind], list[float]()
+    monkeypatch.setattr(live_progress, "read_progress", lambda *_: found.pop(0))
+    monkeypatch.setattr(command.time, "sleep", slept.append)
+    at = command._progress_of(parse_url("mysql://u@127.0.0.1", "--replica"), ["binlog.000001"])
+    assert at is not None
+    assert (at.behind, len(at.earlier) + 1, found) == (behind[-1], looks, [])
+    assert slept == pytest.approx([pause] * (looks - 1))
 
 
 @pytest.mark.parametrize(
@@ -104,7 +151,7 @@ def test_a_pace_that_says_little_does_not_count(tmp_path: Path, before: dict[str
     loads = run(ForecastPlan([path], facts=facts, calibration=calibration())).sample.strata[0].loads
     place = loads[before.pop("position_of")].end
     earlier = replace(progress(place, time=START + 170), **before)
-    at = progress(loads[49].end, time=START + 200, before=earlier)
+    at = progress(loads[49].end, time=START + 200, earlier=[earlier])
     assert forecast(tmp_path, at, path)["now"]["pace"] is None
 
 
@@ -228,7 +275,6 @@ def test_gauges(tmp_path: Path) -> None:
 
 def test_a_replica_that_cannot_be_reached() -> None:
     from applier.forecast.live.live_progress import read_progress
-    from applier.mysql.client.url import parse_url
 
     with pytest.raises(InputError, match="BL401"):
         read_progress(

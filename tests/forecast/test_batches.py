@@ -18,9 +18,11 @@ from hypothesis import strategies as st
 from applier.errors import UsageError
 from applier.forecast.inventory.facts import facts_of_file
 from applier.forecast.lag import batch_parts, compiled, costs
+from applier.forecast.live.progress import ReplicaProgress
 from applier.forecast.plan import ForecastPlan, run
 from applier.forecast.workload import bulk_loads, load_sample, loads
 from applier.forecast.workload.load_batch import LoadBatch
+from checkpoints.gtid import GtidSet
 from tests.forecast.logs import DELETE, UPDATE, WRITE, calibration, file, schema, transaction
 
 CAPTURES = Path(__file__).resolve().parents[1] / "captures/open"
@@ -129,6 +131,20 @@ def test_a_plain_log_comes_many_at_a_time(tmp_path: Path) -> None:
         ),
     )
     assert taken(log, schema(tmp_path)) == 2 * 398
+
+
+def test_what_a_replica_has_left_comes_many_at_a_time(tmp_path: Path) -> None:
+    """As the whole log does, and only what is left: 399 transactions, 100 of them executed."""
+    log = file(
+        tmp_path, *(transaction(n, b"keyed", WRITE, n, seconds=n / 50) for n in range(1, 400))
+    )
+    facts = facts_of_file(schema(tmp_path))
+    sample = run(ForecastPlan([log], facts=facts, calibration=calibration())).sample
+    end = sorted(load.end for one in sample.strata for load in one.loads)[99]
+    at = ReplicaProgress(
+        1_700_000_900.0, ("binlog.000001", end), ("", 0), ("binlog.000001", 0), GtidSet(), 9.0
+    )
+    assert taken(log, schema(tmp_path), progress=at) == 2 * 398 + 299
 
 
 def test_a_table_that_loses_more_rows_than_it_has_comes_one_by_one(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
@@ -14,6 +15,7 @@ import click
 
 from applier.forecast.answers.words import now_line
 from applier.forecast.live.live_progress import read_progress
+from applier.forecast.live.pace import LOOKS
 from applier.forecast.live.progress import ReplicaProgress
 from applier.forecast.plan import ForecastPlan, run
 from applier.mysql.client.url import Endpoint
@@ -35,11 +37,14 @@ def follow(
 
     Of the logs those count that the replica has not left behind. Raises InputError.
     """
-    before: ReplicaProgress | None = None
+    looks: deque[ReplicaProgress] = deque(maxlen=LOOKS)
     while True:
         paths = logs()
-        progress = replace(read_progress(replica, paths), before=before)
-        before = replace(progress, before=None)
+        look = read_progress(replica, paths)
+        progress = replace(look, earlier=tuple(looks))
+        looks.append(look)
+        if look.stopped:  # from then on it says nothing of its pace
+            looks.clear()
         now = run(replace(plan, files=_not_left(paths, progress), progress=progress)).now()
         assert now is not None
         click.echo(json.dumps(now) if as_json else now_line(now))

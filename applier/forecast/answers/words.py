@@ -51,7 +51,8 @@ def now_lines(now: Mapping[str, Any]) -> list[str]:
     if now["catch_up_seconds"] == "never":
         return [f"{text}with the source's traffic as it is, it never catches up.{told}"]
     caught_up = (
-        f"it catches up in {duration(now['catch_up_seconds'])}, at {when(now['caught_up_at'])} UTC."
+        f"it catches up in {duration(now['catch_up_seconds'])}{_range(now)}, at"
+        f" {when(now['caught_up_at'])} UTC."
     )
     current = now["transaction"]
     return [f"{text}{caught_up}{told}", *([] if current is None else [_current(current)])]
@@ -69,11 +70,17 @@ def now_line(now: Mapping[str, Any]) -> str:
     elif isinstance(catch_up, str):
         outcome = "never catches up"
     else:
-        outcome = f"catches up in {duration(catch_up)}"
+        outcome = f"catches up in {duration(catch_up)}{_range(now)}"
     capacity = "" if now["capacity"] is None else f"; capacity {now['capacity']:,.3g}"
     one = now["transaction"]
     at = f"; {one['file']}:{one['pos']}, {duration(one['left_seconds'])} to go" if one else ""
     return f"{begin}; {left}; {outcome}{capacity}{at}"
+
+
+def _range(now: Mapping[str, Any]) -> str:
+    """How soon and how late it may catch up."""
+    low, high = duration(now["catch_up_low_seconds"]), duration(now["catch_up_high_seconds"])
+    return f" ({low} to {high})" if low != high else ""
 
 
 def _current(one: Mapping[str, Any]) -> str:

@@ -6,22 +6,20 @@ replica `load` seconds for each second. So the backlog shrinks by 1 - load in a 
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path, PurePath
 from typing import Any
 
 from applier.forecast.lag.run import Forecast
-from applier.forecast.lag.scenario_run import NEVER
-from applier.forecast.live.progress import Executed, ReplicaProgress, Underway
+from applier.forecast.lag.scenario_run import NEVER, ScenarioRun
+from applier.forecast.live.pace import Looks, Pace
+from applier.forecast.live.progress import ReplicaProgress, Underway
+from applier.forecast.workload.load_batch import LoadBatch, LoadRun
 from applier.forecast.workload.transaction_load import TransactionLoad
 
 WINDOW = 4096
-"""Transactions among which those under way are looked for."""
-LEAST_SEEN = 20
-"""Transactions that a replica has to apply between two looks at it for its pace to count."""
+"""Of the transactions that are left: among them those under way are looked for."""
 LEAST_SECONDS = 1.0
 """A transaction that runs for less says nothing of its pace by the rows that it has changed."""
 
@@ -42,8 +40,8 @@ class LeftTransaction:
 
 
 class Backlog:
-    """Give it each transaction of a log by `take`: it keeps those that the replica has not
-    executed.
+    """Give it all transactions of a log by `take_all`: it forecasts those that the replica has not
+    executed, and keeps the first of them.
 
     `rest` is a forecast of one scenario, for these.
     """
@@ -51,35 +49,28 @@ class Backlog:
     def __init__(self, progress: ReplicaProgress, logs: Sequence[str], rest: Forecast) -> None:
         self.progress = progress
         self.rest = rest
-        self.left: deque[LeftTransaction] = deque()
+        self.left: list[LeftTransaction] = []
+        """The first of those that are left."""
+        self.transactions_left = 0
         self._logs = [str(log) for log in logs]
-        self._executed = Executed(progress, self._logs)
-        before = progress.before
-        same = before is not None and (before.source[0], before.relay[0]) == (
-            progress.source[0],
-            progress.relay[0],
-        )
-        self._executed_before = Executed(before, self._logs) if before and same else None
-        self._seen, self._seen_seconds = 0, 0.0
+        self._looks = Looks(progress, self._logs)
 
-    def take_all(self, loads: Iterable[TransactionLoad], seconds: Iterable[float]) -> None:
+    def take_all(self, loads: LoadRun, seconds: Sequence[float]) -> None:
         """The next transactions, and the seconds that each takes one worker."""
-        for load, its_seconds in zip(loads, seconds, strict=True):
-            self._take(load, its_seconds)
-
-    def _take(self, load: TransactionLoad, seconds: float) -> None:
-        if self._executed(load):
-            if self._executed_before is not None and not self._executed_before(load):
-                self._seen += 1
-                self._seen_seconds += seconds
+        left = [
+            at
+            for at, (load, mine) in enumerate(zip(loads, seconds, strict=True))
+            if not self._looks.take(load, mine)
+        ]
+        if not left:
             return
-        self.rest.add(load)
-        self.left.append(
-            LeftTransaction(
-                load.file, load.position, load.end, load.gtid, load.commit_time, load.rows,
-                load.tables, load.statement, seconds,
-            )
-        )  # fmt: skip
+        self.transactions_left += len(left)
+        for at in left[: WINDOW - len(self.left)]:
+            self.left.append(_left(loads[at], seconds[at]))
+        if isinstance(loads, LoadBatch):
+            self.rest.add_batch(loads.chosen(left))
+        else:
+            self.rest.add_all([loads[at] for at in left])
 
     @property
     def notes(self) -> list[str]:
@@ -93,18 +84,6 @@ class Backlog:
             return []
         return [f"the replica has received more, up to {name}:{position}; that does not count"]
 
-    def _pace(self, at_once: float) -> float | None:
-        """By what factor the replica is slower than the prices say, from what it applied between
-        two looks at it; None where it applied little, or may have been idle. `at_once`: how many
-        workers' seconds go by in a second."""
-        before = self.progress.before
-        if before is None or not self.left or self._seen < LEAST_SEEN or not self._seen_seconds:
-            return None
-        took = self.progress.time - before.time
-        if took < LEAST_SECONDS or self.left[0].commit_time > before.time:
-            return None
-        return took * at_once / self._seen_seconds
-
     def state(self, forecast: Forecast) -> dict[str, Any]:
         """For JSON: where the replica is and when it will have caught up. `forecast` is of all of
         the log: it says what the source's traffic takes."""
@@ -112,31 +91,38 @@ class Backlog:
         self.rest.flush()
         base = self.rest.base
         at_once = base.seconds / base.span if base.span else 1.0
-        pace = self._pace(at_once)
-        seconds = max(base.span - ahead / at_once, 0.0) * (pace or 1.0)
         load, now = forecast.base.utilisation(forecast.duration), self.progress.time
-        load = None if load is None else load * (pace or 1.0)
-        catch_up: float | str = seconds if load is None else NEVER
-        if load is not None and load < 1:
-            catch_up = seconds / (1 - load)
-        if not self.left:
-            catch_up = 0.0
-        elif self.progress.stopped:
-            catch_up = NEVER
+        seconds = max(base.span - ahead / at_once, 0.0)
+        pace = self._looks.pace(at_once, self.left[0].commit_time) if self.left else None
+        factor = pace or Pace(1.0, 1 / (1 + forecast.margin), 1 + forecast.margin)
+        catch_up, low, high = (self._catch_up(seconds * one, load, one) for one in factor)
         return {
             "live": True,
             "time": now,
             "stopped": self.progress.stopped or None,
             "behind_seconds": max(now - self.left[0].commit_time, 0.0) if self.left else 0.0,
             "seconds_behind_source": self.progress.behind,
-            "transactions_left": len(self.left),
-            "seconds_left": seconds,
-            "capacity": 1 / load if load else None,
-            "pace": pace,
+            "transactions_left": self.transactions_left,
+            "seconds_left": seconds * factor.whole,
+            "capacity": 1 / (load * factor.whole) if load else None,
+            "pace": None if pace is None else pace.whole,
             "catch_up_seconds": catch_up,
+            "catch_up_low_seconds": low,
+            "catch_up_high_seconds": high,
             "caught_up_at": None if isinstance(catch_up, str) else now + catch_up,
             "transaction": current,
         }
+
+    def _catch_up(self, seconds: float, load: float | None, factor: float) -> float | str:
+        """When what is left takes so many seconds. `load`: of the replica, by the source's traffic
+        at the prices, which it is slower than by a factor."""
+        if not self.left:
+            return 0.0
+        if self.progress.stopped:
+            return NEVER
+        if load is None:
+            return seconds
+        return seconds / (1 - load * factor) if load * factor < 1 else NEVER
 
     def _current(self) -> tuple[dict[str, Any] | None, float]:
         """Of the transactions under way the one that has longest to go; and by how much less than
@@ -164,12 +150,19 @@ class Backlog:
         if not self.left or self.progress.stopped:
             return
         workers = self.progress.under_way
-        by_gtid = {one.gtid: one for one in islice(self.left, WINDOW) if one.gtid}
+        by_gtid = {one.gtid: one for one in self.left if one.gtid}
         named = [(by_gtid[one.gtid], one) for one in workers if one.gtid in by_gtid]
         if named:
             yield from named
         else:
             yield self.left[0], workers[0] if workers else None
+
+
+def _left(load: TransactionLoad, seconds: float) -> LeftTransaction:
+    return LeftTransaction(
+        load.file, load.position, load.end, load.gtid, load.commit_time, load.rows, load.tables,
+        load.statement, seconds,
+    )  # fmt: skip
 
 
 def _rest(one: LeftTransaction, worker: Underway | None) -> float:
@@ -187,12 +180,9 @@ def _rest(one: LeftTransaction, worker: Underway | None) -> float:
 def behind_from_the_start(forecast: Forecast, behind: float) -> dict[str, Any]:
     """For JSON, in the form of `Backlog.state`: a replica that begins with the log now, `behind`
     seconds after the source committed its first transaction."""
-    base, catch_up = forecast.base, forecast.base.catch_up(forecast.duration)
-    begin = forecast.first_commit + behind
-    if base.level_at is not None:
-        catch_up = base.level_at - begin
-    elif not isinstance(catch_up, str):
-        catch_up = max(forecast.last_commit + catch_up - begin, 0.0)
+    begin, runs = forecast.first_commit + behind, forecast.runs
+    catch_up, low, high = (_catch_up_from(run, forecast, begin) for run in (runs[0], *runs[2:4]))
+    base = forecast.base
     load = base.utilisation(forecast.duration)
     return {
         "live": False,
@@ -204,7 +194,19 @@ def behind_from_the_start(forecast: Forecast, behind: float) -> dict[str, Any]:
         "seconds_left": base.span,
         "capacity": 1 / load if load else None,
         "catch_up_seconds": catch_up,
+        "catch_up_low_seconds": low,
+        "catch_up_high_seconds": high,
         "caught_up_at": None if isinstance(catch_up, str) else begin + catch_up,
         "transaction": None,
         "pace": None,
     }
+
+
+def _catch_up_from(run: ScenarioRun, forecast: Forecast, begin: float) -> float | str:
+    """Seconds from `begin` on, in one scenario."""
+    if run.level_at is not None:
+        return run.level_at - begin
+    behind_end = run.catch_up(forecast.duration)
+    if isinstance(behind_end, str):
+        return behind_end
+    return max(forecast.last_commit + behind_end - begin, 0.0)

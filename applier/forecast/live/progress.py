@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import PurePath
 
 from applier.forecast.workload.transaction_load import TransactionLoad
@@ -30,7 +31,8 @@ class ReplicaProgress:
     `source` and `relay`: up to where it executed, in the source's logs and in its own relay logs;
     `received`: up to where it received. `executed`: its GTIDs, empty without any. `behind` is what
     the server itself says, None for NULL. `stopped`: why nothing is applied, "" while it is.
-    `before`: the same replica some seconds earlier; what it executed since then shows its pace.
+    `earlier`: looks at the same replica some seconds before, the first one first; what it executed
+    since then shows its pace.
     """
 
     time: float
@@ -41,7 +43,7 @@ class ReplicaProgress:
     behind: float | None
     stopped: str = ""
     under_way: Sequence[Underway] = ()
-    before: ReplicaProgress | None = None
+    earlier: Sequence[ReplicaProgress] = ()
 
 
 class Executed:
@@ -64,8 +66,19 @@ class Executed:
 
     def _by_gtid(self, gtid: str) -> bool | None:
         """None for what is no GTID of MySQL."""
-        try:
-            ((uuid, tag), (number, _)), *_ = GtidSet(gtid)
-        except (GtidError, ValueError):
+        source, _, number = gtid.rpartition(":")
+        known = _source(source)
+        if known is None:
             return None
-        return self.progress.executed.contains(uuid, number, tag)
+        uuid, tag = known
+        return self.progress.executed.contains(uuid, int(number), tag)
+
+
+@lru_cache(maxsize=64)
+def _source(text: str) -> tuple[str, str] | None:
+    """UUID and tag of a GTID, by its text but for the number: a log has few."""
+    try:
+        (((uuid, tag), _),) = GtidSet(f"{text}:1")
+    except (GtidError, ValueError):
+        return None
+    return uuid, tag
