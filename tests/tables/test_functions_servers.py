@@ -72,7 +72,14 @@ def run(server: Server, statements: Iterable[str | bytes], sql_mode: str) -> Pat
         cursor.execute("SHOW TABLES")
         for (table,) in cursor.fetchall():
             cursor.execute(f"CREATE TABLE {TWIN}{table} LIKE {table}")
-            cursor.execute(f"INSERT INTO {TWIN}{table} SELECT * FROM {table}")
+            cursor.execute(
+                "SELECT column_name FROM information_schema.columns"
+                " WHERE table_schema = 'matrix' AND table_name = %s"
+                " AND COALESCE(generation_expression, '') = '' ORDER BY ordinal_position",
+                (table,),
+            )
+            names = ", ".join(f"`{name}`" for (name,) in cursor.fetchall())
+            cursor.execute(f"INSERT INTO {TWIN}{table} ({names}) SELECT {names} FROM {table}")
         cursor.execute("FLUSH LOGS")
     return server.binlog_files()[-2]
 

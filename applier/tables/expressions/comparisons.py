@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 from applier.binlog.types.temporal import Parts
@@ -22,6 +23,7 @@ from applier.tables.expressions.operands import (
     as_number,
     as_text,
     mapped,
+    rounded_half_up,
     shared_collation,
     unsupported,
     written_text,
@@ -241,7 +243,7 @@ _HOLDS: dict[str, Callable[[int], bool]] = {
 
 def compared(operator: str, one: Operand, two: Operand, dialect: Dialect) -> Operand:
     """=, <>, <, …, <=>."""
-    order = comparison(one, two, dialect)
+    order = _alone_compared(one, two, dialect)
     sql = f"{one.sql} {operator} {two.sql}"
     if operator == "<=>":
 
@@ -263,8 +265,35 @@ def compared(operator: str, one: Operand, two: Operand, dialect: Dialect) -> Ope
     return Operand(OperandKind.INTEGER, value, sql)
 
 
-def among(one: Operand, items: list[Operand], dialect: Dialect) -> Operand:
-    """IN (…). With a NULL in the list 5.7 finds no TIME (seen on 5.7.29)."""
+def _alone_compared(one: Operand, two: Operand, dialect: Dialect) -> Callable[[Scope], int | None]:
+    """`comparison` of two operands alone, for which MariaDB takes a DECIMAL beside numbers that are
+    exact with the digits that it shows (`Arg_comparator::compare_decimal`, sql/item_cmpfunc.cc;
+    seen on 10.11.18): a quotient has more. Of several, in IN, BETWEEN and CASE, it takes all
+    digits."""
+    if not dialect.mariadb or OperandKind.DOUBLE in (one.kind, two.kind):
+        return comparison(one, two, dialect)
+    is_beside_text = OperandKind.TEXT in (one.kind, two.kind)
+    return comparison(_as_shown(one, is_beside_text), _as_shown(two, is_beside_text), dialect)
+
+
+def _as_shown(operand: Operand, is_beside_text: bool) -> Operand:
+    if operand.kind is not OperandKind.DECIMAL:
+        return operand
+
+    def shown(value: Decimal) -> Decimal:
+        found = rounded_half_up(value, operand.digits)
+        if is_beside_text and found != value:
+            raise unsupported(f"{operand.sql} compared with text")
+        return found
+
+    return mapped(operand, OperandKind.DECIMAL, shown)
+
+
+def among(
+    one: Operand, items: list[Operand], dialect: Dialect, *, of_several: bool = False
+) -> Operand:
+    """IN (…). With a NULL in the list 5.7 finds no TIME (seen on 5.7.29). `of_several`: there are
+    more than these items."""
     if (
         dialect.old
         and OperandKind.TIME is one.kind
@@ -276,7 +305,8 @@ def among(one: Operand, items: list[Operand], dialect: Dialect) -> Operand:
     ):
         _refuse_mixed(one, items)
     _refuse_signs([one, *items])
-    orders = [comparison(one, item, dialect) for item in items]
+    compare = comparison if of_several or len(items) > 1 else _alone_compared
+    orders = [compare(one, item, dialect) for item in items]
 
     def value(scope: Scope) -> Value:
         found = [order(scope) for order in orders]

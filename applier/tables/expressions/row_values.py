@@ -43,21 +43,19 @@ def row_compared(operator: str, one: Row, two: Row, dialect: Dialect) -> Operand
 def row_among(one: Row, rows: list[Row], dialect: Dialect) -> Operand:
     """IN (…). The servers compare by the types and collations of the left side alone
     (`cmp_item_row`); raises ReplicationError 1235 where others stand beside it."""
-    return reduce(
-        either,
-        (
-            reduce(both, (_same(left, right, dialect) for left, right in _pairs(one, row)))
-            for row in rows
-        ),
+    several = len(rows) > 1
+    found = (
+        (_same(left, right, dialect, several) for left, right in _pairs(one, row)) for row in rows
     )
+    return reduce(either, (reduce(both, pairs) for pairs in found))
 
 
-def _same(one: Operand, two: Operand, dialect: Dialect) -> Operand:
+def _same(one: Operand, two: Operand, dialect: Dialect, several: bool) -> Operand:
     if one.kind is not two.kind and OperandKind.NULL not in (one.kind, two.kind):
         raise unsupported(f"{one.sql} compared with {two.sql} in rows of values")
     if one.collation != two.collation and one.strength >= two.strength:
         raise unsupported(f"{one.sql} compared with {two.sql} in rows of values")
-    return among(one, [two], dialect)
+    return among(one, [two], dialect, of_several=several)
 
 
 def _pairs(one: Row, two: Row) -> list[tuple[Operand, Operand]]:
