@@ -258,7 +258,7 @@ DELETE FROM limited PARTITION (p0) ORDER BY id LIMIT 1;
         """
 CREATE TABLE aliased (id INT PRIMARY KEY, a INT) PARTITION BY HASH (id) PARTITIONS 2;
 INSERT INTO aliased VALUES (1, 1), (2, 2), (3, 3), (4, 4);
-DELETE FROM aliased PARTITION (p0) AS d WHERE d.id > 2;
+DELETE FROM aliased AS d PARTITION (p0) WHERE d.id > 2;
 """,
     ),
 )
