@@ -2,7 +2,7 @@
 decision for a kind of key.
 
 How a table's keys are chosen is `lookup.decision`'s business: `decision_for` asks it for the
-smallest table that has such a key.
+smallest table that has such a key. The shapes' own names can be had from here, too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,16 @@ from functools import lru_cache
 from lookup.decision import decide
 from lookup.strategies import Decision
 from lookup.table import Column, Key, KeyPart, TableDefinition
-from lookup.table_shape import NO_KEY, NULLABLE_UNIQUE, OTHER, PRIMARY, UNIQUE, TableShape
+from lookup.table_shape import (
+    NO_KEY,
+    NULLABLE_UNIQUE,
+    OTHER,
+    PRIMARY,
+    UNIQUE,
+    EventShape,
+    TableShape,
+    cut,
+)
 from lookup.versions import ServerRules
 
 
@@ -92,3 +101,6 @@ def _sample(kind: str, engine: str) -> TableDefinition:
     keys = () if kind == NO_KEY else (Key(name, (KeyPart(0, prefix),), unique=kind != OTHER),)
     first = Column("a", "varchar", 8, nullable=kind == NULLABLE_UNIQUE, charset="latin1")
     return TableDefinition("sample", "sample", (first, Column("b", "int")), keys, engine=engine)
+
+
+__all__ = ["EventShape", "TableShape", "cut", "decision_for", "key_kind", "shape_of"]
