@@ -90,6 +90,21 @@ def test_the_folder_of_another_server_is_refused(server: Server, tmp_path: Path)
     assert server.query("SHOW DATABASES LIKE 'binlag_measure'") == ()
 
 
+def test_a_server_that_does_not_name_its_relay_logs_is_refused(
+    server_factory: ServerFactory,
+) -> None:
+    server = server_factory("mariadb")
+    try:
+        with (
+            ServerTarget(endpoint(server), relay_folder=server.data) as target,
+            pytest.raises(UsageError, match="what its relay logs are called"),
+        ):
+            target.measure(CELLS[0])
+        assert not list(server.data.glob("None*"))
+    finally:
+        server.close()
+
+
 TOLD = """
 from applier.cli.main import main
 from applier.forecast.measurement.on_server import ServerTarget

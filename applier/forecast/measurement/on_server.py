@@ -242,6 +242,12 @@ class ServerTarget:
             self.server.value("SELECT @@GLOBAL.relay_log_basename"),
             self.server.value("SELECT @@GLOBAL.relay_log_index"),
         )
+        if None in names:  # MariaDB without relay_log
+            raise UsageError(
+                f"--relay-folder: {self.endpoint} does not say what its relay logs are called",
+                code=Code.OPTIONS_CLASH,
+                hint="set relay_log in its configuration, or leave the option out",
+            )
         base, index = (Path(str(name)).name for name in names)
         file = f"{base}.000001"
         self._put(file, log.read_bytes())
