@@ -29,10 +29,10 @@ from applier.mysql.statements.ddl import (
     commits_by_itself,
     fingerprint,
     is_atomic_create,
-    is_temporary,
 )
 from applier.mysql.statements.writer import text_of
 from applier.mysql.transaction_tally import TransactionTally
+from applier.tables.sql.statement_kind import is_temporary
 from applier.tables.sql.statement_names import is_wanted
 from checkpoints.gtid import GtidSet, MariadbGtidSet
 

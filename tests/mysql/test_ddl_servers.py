@@ -18,10 +18,10 @@ from applier.mysql.into_options import IntoOptions
 from applier.mysql.statements.ddl import (
     commits_by_itself,
     is_atomic_create,
-    is_temporary,
     passed_by_replica,
 )
 from applier.options import parse_options
+from applier.tables.sql.statement_kind import is_temporary
 from tests.mysql.ddl_into_cases import INTO_CASES
 from tests.mysql.server_shapes import log_of, shape_in_memory, shape_on
 from tests.mysql.server_support import bodies, endpoint

@@ -16,7 +16,12 @@ from itertools import pairwise
 from applier.errors import ReplicationError
 from applier.mysql.client.connection import Server
 from applier.tables.sql.sql_text import tokenize
-from applier.tables.sql.statement_kind import executed_statement, statement_kind
+from applier.tables.sql.statement_kind import (
+    executed_statement,
+    is_temporary,
+    statement_kind,
+    statement_start,
+)
 
 IMPLICIT_COMMIT = frozenset(
     """
@@ -24,7 +29,6 @@ IMPLICIT_COMMIT = frozenset(
     RESET REVOKE TRUNCATE UNINSTALL
     LOCK UNLOCK""".split()
 )
-_TEMPORARY = re.compile(r"(CREATE(\s+OR\s+REPLACE)?|DROP)\s+TEMPORARY\b", re.IGNORECASE)
 _SET_PASSWORD = re.compile(r"SET\s+(PASSWORD|DEFAULT\s+ROLE)\b", re.IGNORECASE)
 _TAKES_ACCOUNT = re.compile(
     r"(GRANT|REVOKE|SET\s+(PASSWORD|DEFAULT\s+ROLE)|ALTER\s+(DEFINER|EVENT)"
@@ -32,7 +36,6 @@ _TAKES_ACCOUNT = re.compile(
     re.IGNORECASE,
 )
 _ATOMIC_CREATE = re.compile(r"\bSTART\s+TRANSACTION\b", re.IGNORECASE)
-_LEADING = re.compile(r"(?:\s+|/\*(?!M?!).*?\*/|#[^\n]*\n|--\s[^\n]*\n|/\*M?!\d*|\()*", re.DOTALL)
 ALREADY_DONE = frozenset(
     {
         1007,
@@ -74,15 +77,8 @@ def commits_by_itself(sql: str) -> bool:
     """Whether the server commits before and after this statement."""
     if is_temporary(sql):
         return False
-    return (
-        statement_kind(sql) in IMPLICIT_COMMIT or _SET_PASSWORD.match(sql, _start(sql)) is not None
-    )
-
-
-def is_temporary(sql: str) -> bool:
-    """CREATE or DROP TEMPORARY TABLE: no commit, and nothing of it outlives the session."""
-    sql = executed_statement(sql)
-    return _TEMPORARY.match(sql, _start(sql)) is not None
+    sets_password = _SET_PASSWORD.match(sql, statement_start(sql)) is not None
+    return statement_kind(sql) in IMPLICIT_COMMIT or sets_password
 
 
 def is_atomic_create(sql: str) -> bool:
@@ -114,7 +110,7 @@ def drops_database(sql: str) -> bool:
 def takes_account(sql: str) -> bool:
     """Whether the statement may do something with the account of its session: it is about accounts,
     roles or their privileges, or gives an event a new definer."""
-    return _TAKES_ACCOUNT.match(sql, _start(sql)) is not None
+    return _TAKES_ACCOUNT.match(sql, statement_start(sql)) is not None
 
 
 def passed_by_replica(sql: str) -> frozenset[int]:
@@ -135,12 +131,7 @@ def passed_by_replica(sql: str) -> frozenset[int]:
 def _begins(sql: str) -> list[str]:
     """Its first two words, in upper case."""
     sql = executed_statement(sql)
-    return sql[_start(sql) :].upper().split(None, 2)[:2]
-
-
-def _start(sql: str) -> int:
-    match = _LEADING.match(sql)
-    return 0 if match is None else match.end()
+    return sql[statement_start(sql) :].upper().split(None, 2)[:2]
 
 
 def names_in(sql: str, database: str) -> list[tuple[str, str]]:

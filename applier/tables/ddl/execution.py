@@ -26,7 +26,11 @@ from applier.tables.engine import MemoryTable
 from applier.tables.merge_tables import with_union
 from applier.tables.partitioning.partition_conversion import conversion, converts
 from applier.tables.sql.sql_text import Parser
-from applier.tables.sql.statement_kind import executed_statement, unknown_statement
+from applier.tables.sql.statement_kind import (
+    executed_statement,
+    is_temporary,
+    unknown_statement,
+)
 from lookup.table import TableDefinition
 
 IGNORED_OBJECTS = frozenset(
@@ -73,7 +77,7 @@ class _Ddl:
 
     def run(self) -> str | None:
         word = self.parser.word()
-        if not self._stays_in_transaction():
+        if not is_temporary(self.sql):
             self.tables.commit()
         if self.parser.done:
             return "a comment is not replayed: it changes no table"
@@ -90,11 +94,6 @@ class _Ddl:
             raise unknown_statement(self.sql)
         self.parser.at += 1
         return handlers[word]()
-
-    def _stays_in_transaction(self) -> bool:
-        """CREATE and DROP TEMPORARY TABLE commit nothing; ALTER and TRUNCATE of such a table do."""
-        words = [self.parser.word(ahead) for ahead in range(4)]
-        return words[1] == "TEMPORARY" or words[1:] == ["OR", "REPLACE", "TEMPORARY"]
 
     def _rules(self, database: str) -> SchemaRules:
         return self.session.schema_rules(self.tables.databases.get(database))

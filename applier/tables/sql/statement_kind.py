@@ -10,12 +10,16 @@ from applier.tables.sql.sql_text import NO_SERVERS, tokenize
 
 _SKIPPED = re.compile(r"\s+|#[^\n]*|--(?=\s|\Z)[^\n]*|/\*M?!\d*|\*/|\(")
 _WORD = re.compile(r"\w+")
+_GAP = r"(?:\s|/\*(?!M?!).*?\*/|/\*M?!\d*|\*/)+"
+_TEMPORARY = re.compile(
+    rf"(?:CREATE(?:{_GAP}OR{_GAP}REPLACE)?|DROP){_GAP}TEMPORARY\b", re.IGNORECASE | re.DOTALL
+)
 _GARBLED = re.compile(r"\s*\w*\0")
 
 
-def statement_kind(sql: str) -> str:
-    """The first word of the statement that is carried out in upper case; comments, and parentheses
-    before a SELECT, are passed over."""
+def statement_start(sql: str) -> int:
+    """Where the first word of the statement stands that is carried out: behind comments, and
+    parentheses before a SELECT."""
     at = 0
     while True:
         if sql.startswith("/*", at) and (
@@ -23,19 +27,31 @@ def statement_kind(sql: str) -> str:
         ):
             end = sql.find("*/", at + 2)
             if end < 0:
-                return ""
+                return len(sql)
             at = end + 2
             continue
         skipped = _SKIPPED.match(sql, at)
         if skipped is None:
-            break
+            return at
         at = skipped.end()
-    word = _WORD.match(sql, at)
+
+
+def statement_kind(sql: str) -> str:
+    """The first word of the statement that is carried out in upper case."""
+    word = _WORD.match(sql, statement_start(sql))
     if word is None:
         return ""
     if word[0].upper() in _PREFIXES and (inner := executed_statement(sql)) is not sql:
         return statement_kind(inner)
     return word[0].upper()
+
+
+def is_temporary(sql: str) -> bool:
+    """CREATE or DROP TEMPORARY TABLE: no commit, and nothing of it outlives the session. ALTER and
+    TRUNCATE of such a table commit. Servers log DROP /*!40005 TEMPORARY */ TABLE at the end of a
+    session."""
+    sql = executed_statement(sql)
+    return _TEMPORARY.match(sql, statement_start(sql)) is not None
 
 
 _PREFIXES = ("SET", "ANALYZE")
