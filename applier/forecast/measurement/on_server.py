@@ -228,8 +228,8 @@ class ServerTarget:
                 f" {table}{limit} ORDER BY id"
             )
             filled += more
-        if cell.fill_indexes_sql is not None:
-            self._execute(cell.fill_indexes_sql)
+        if (fill_indexes := cell.fill_indexes_sql) is not None:
+            self._execute(fill_indexes)
         if self.rules.find_row:
             self._execute(f"ANALYZE TABLE {table}")
 
@@ -237,7 +237,6 @@ class ServerTarget:
 
     def _by_relay_log(self, log: Path) -> float:
         assert self.relay_folder is not None
-        self._replication("STOP REPLICA", "RESET REPLICA ALL")
         names = (
             self.server.value("SELECT @@GLOBAL.relay_log_basename"),
             self.server.value("SELECT @@GLOBAL.relay_log_index"),
@@ -250,6 +249,7 @@ class ServerTarget:
             )
         base, index = (Path(str(name)).name for name in names)
         file = f"{base}.000001"
+        self._replication("STOP REPLICA", "RESET REPLICA ALL")
         self._put(file, log.read_bytes())
         self._put(index, f"./{file}\n".encode())
         self._replication(
