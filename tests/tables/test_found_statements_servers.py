@@ -9,10 +9,10 @@ import pytest
 from servers.server import Server
 
 from tests.servers.fixtures import ServerFactory
-from tests.tables.test_functions_servers import compared, run
+from tests.tables.test_functions_servers import Scripts, compared_scripts
 
 ALL = ("5.7", "9.7", "mariadb")
-SCRIPTS: tuple[tuple[tuple[str, ...], str], ...] = (
+SCRIPTS: Scripts = (
     (
         ALL,
         """
@@ -266,21 +266,14 @@ DELETE FROM aliased AS d PARTITION (p0) WHERE d.id > 2;
 
 @pytest.fixture(scope="module", params=ALL)
 def server(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Iterator[Server]:
-    options: dict[str, str | int | bool | None] = {
-        "innodb_flush_log_at_trx_commit": 0,
-        "sync_binlog": 0,
-    }
-    started = server_factory(request.param, options=options)
+    started = server_factory(
+        request.param, options={"innodb_flush_log_at_trx_commit": 0, "sync_binlog": 0}
+    )
     yield started
     started.close()
 
 
 def test_the_rows_are_the_servers(server: Server) -> None:
-    statements = ["SET sql_mode = ''"]
-    for servers, script in SCRIPTS:
-        if server.installed.recipe.name in servers:
-            statements += [*filter(None, map(str.strip, script.split(";\n")))]
-            statements += ["SET sql_mode = '', time_zone = DEFAULT"]
-    equal, different = compared(run(server, statements, ""), skip_errors="")
+    equal, different = compared_scripts(server, SCRIPTS, "SET sql_mode = ''")
     assert different == []
     assert equal > 12

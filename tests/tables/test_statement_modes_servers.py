@@ -9,10 +9,10 @@ import pytest
 from servers.server import Server
 
 from tests.servers.fixtures import ServerFactory
-from tests.tables.test_functions_servers import compared, run
+from tests.tables.test_functions_servers import Scripts, compared_scripts
 
 ALL = ("5.7", "9.7", "mariadb")
-SCRIPTS: tuple[tuple[tuple[str, ...], str], ...] = (
+SCRIPTS: Scripts = (
     (
         ALL,
         """
@@ -460,29 +460,14 @@ RESET = (
 
 @pytest.fixture(scope="module", params=ALL)
 def server(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Iterator[Server]:
-    options: dict[str, str | int | bool | None] = {
-        "innodb_flush_log_at_trx_commit": 0,
-        "sync_binlog": 0,
-    }
-    started = server_factory(request.param, options=options)
+    started = server_factory(
+        request.param, options={"innodb_flush_log_at_trx_commit": 0, "sync_binlog": 0}
+    )
     yield started
     started.close()
 
 
-def blocks(server: Server) -> Iterator[list[str]]:
-    """The statements between two RESETs: each block makes its tables anew."""
-    for servers, script in SCRIPTS:
-        if server.installed.recipe.name in servers:
-            for block in script.split("RESET;\n"):
-                yield [RESET, *filter(None, map(str.strip, block.split(";\n")))]
-
-
 def test_the_session_of_the_event_decides(server: Server) -> None:
-    equal, different = 0, []
-    for block in blocks(server):
-        log = run(server, [*block, "SET sql_mode = ''"], "")
-        found, wrong = compared(log, skip_errors="")
-        equal += found
-        different += [f"{block[1]}: {one}" for one in wrong]
+    equal, different = compared_scripts(server, SCRIPTS, RESET, divider="RESET;\n")
     assert different == []
     assert equal > 25
