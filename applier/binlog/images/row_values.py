@@ -338,8 +338,9 @@ def value_text(value: Value) -> str:
         return repr(value)
     if value.startswith("0x"):
         return value
-    shown = "".join(
-        char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode()
-        for char in value
-    )
-    return "'" + shown.replace("'", "''") + "'"
+    if not value.isprintable():
+        value = "".join(
+            char if char.isprintable() else char.encode("unicode_escape", "surrogatepass").decode()
+            for char in value
+        )
+    return "'" + value.replace("'", "''") + "'"

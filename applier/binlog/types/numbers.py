@@ -27,12 +27,18 @@ SHORTEST_FIXED, LONGEST_FIXED = -14, 15
 too where digits follow the point (`my_gcvt`, strings/dtoa.cc; held against 5.6, 5.7, 9.7 and
 MariaDB 10.11)."""
 
+_ALL_FIXED = 10.0**LONGEST_FIXED
+"""Below it no number of Python's repr without an exponent is one that the server writes with it."""
+
 
 def double_text(value: float) -> str:
     """A double as the server prints it: the shortest digits that read back to the same number."""
     if value != value or value in (float("inf"), float("-inf")):
         return "0"
-    sign, digits, exponent = Decimal(repr(value)).as_tuple()
+    shortest = repr(value)
+    if "e" not in shortest and abs(value) < _ALL_FIXED:  # most numbers: Python writes the same
+        return shortest.removesuffix(".0")
+    sign, digits, exponent = Decimal(shortest).as_tuple()
     assert isinstance(exponent, int)
     text = "".join(map(str, digits)).rstrip("0")
     if not text:
