@@ -33,9 +33,9 @@ SCALARS = {
 }  # fmt: skip
 LITERALS = {0: None, 1: True, 2: False}
 NEWDECIMAL, DATE, TIME, DATETIME, TIMESTAMP = 246, 10, 11, 12, 7
-ESCAPES = {
+_ESCAPES = str.maketrans({chr(code): f"\\u{code:04x}" for code in range(32)} | {
     '"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t",
-}  # fmt: skip
+})  # fmt: skip
 REPLACE, INSERT, REMOVE = 0, 1, 2
 
 
@@ -296,15 +296,7 @@ def to_text(document: Document, *, point: bool = True) -> str:
 
 
 def _quoted(text: str) -> str:
-    if text.isalnum():
-        return f'"{text}"'
-    return (
-        '"'
-        + "".join(
-            ESCAPES.get(char) or (char if char >= " " else f"\\u{ord(char):04x}") for char in text
-        )
-        + '"'
-    )
+    return f'"{text if text.isalnum() else text.translate(_ESCAPES)}"'
 
 
 def _opaque_text(value: OpaqueValue) -> str:
