@@ -14,6 +14,12 @@ from functools import cached_property
 BLOB_TYPES = frozenset(
     {"tinyblob", "blob", "mediumblob", "longblob", "tinytext", "text", "mediumtext", "longtext"}
 )
+_VARYING_TYPES = BLOB_TYPES.union(
+    """
+        varchar varbinary json geometry point linestring polygon multipoint multilinestring
+        multipolygon geometrycollection vector
+    """.split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +202,14 @@ class TableDefinition:
     def secondary_keys(self) -> tuple[Key, ...]:
         """All but the primary one."""
         return tuple(key for key in self.keys if key is not self.primary)
+
+    @property
+    def has_dynamic_rows(self) -> bool:
+        """Whether MyISAM keeps the table in rows of varying length: it has a VARCHAR or BLOB, or
+        says so."""
+        if self.row_format is not None and self.row_format.upper() in ("FIXED", "DYNAMIC"):
+            return self.row_format.upper() == "DYNAMIC"
+        return any(column.type in _VARYING_TYPES for column in self.columns)
 
     def is_nullable(self, key: Key) -> bool:
         """Whether any part of the key may be NULL; an expression may."""

@@ -23,6 +23,7 @@ def crash_points(
     files: LogFiles = (),
     schema: str | os.PathLike[str] | None = None,
     *,
+    default_database: str | None = None,
     server: str = "8.0",
     transactions: int = 50,
     seed: int = 1,
@@ -44,7 +45,8 @@ def crash_points(
     """Replicates a log, or a generated one, and crashes at every point: one cell for each
     configuration and kind of crash.
 
-    Options are those of `binlag crashtest`. Each of `repository`, `sync`, `recovery`,
+    Options are those of `binlag crashtest`; `files` and `schema` are what `applier.replay` and
+    `applier.load_schema` take. Each of `repository`, `sync`, `recovery`,
     `auto_position`, `workers`, `engine` is a value or several; one that is left out is varied.
     `jobs`: processes, None for one a processor. Raises UsageError for a configuration that the
     version does not have, InputError for a log that cannot be read.
@@ -52,9 +54,8 @@ def crash_points(
     at_least(1, transactions=transactions, sector_bytes=sector_bytes, jobs=jobs)
     paths = log_files(files)
     refuse_schema(schema, paths)
-    workload = (
-        captured(paths, None if schema is None else os.fspath(schema), server) if paths else None
-    )
+    dump = None if schema is None else os.fspath(schema)
+    workload = captured(paths, dump, server, default_database) if paths else None
     chosen: dict[str, tuple[Any, ...]] = {
         "repository": tuple(
             one_of("repository", one, AXES["repository"]) for one in _several(repository)

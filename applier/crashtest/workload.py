@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -109,17 +109,36 @@ def content_of(tables: Tables) -> dict[str, list[bytes]]:
     return {table.definition.full_name: dump_lines(table) for table in tables}
 
 
-def captured(paths: Sequence[str | os.PathLike[str]], schema: str | None, version: str) -> Workload:
-    """Logs of a real source. Raises InputError for what cannot be read or replayed, with its place
-    in these logs: a replica names its relay logs."""
-    source = BinlogFiles.read(list(paths))
-    tables = load_schema(schema, server=version) if schema else Tables()
-    _replayed(paths, tables, version)
-    first = next(iter(source.files.values()))
+def captured(
+    paths: Sequence[str],
+    schema: str | None,
+    version: str,
+    default_database: str | None = None,
+    note: Callable[[str], None] | None = None,
+) -> Workload:
+    """Logs of a real source; `schema` and what follows it as `load_schema` takes them.
+
+    Raises InputError for what cannot be read or replayed, with its place in these logs: a replica
+    names its relay logs.
+    """
+    files = BinlogFiles.read(paths).files
+    if not files:
+        raise InputError(
+            "there is no log",
+            code=Code.NOTHING_TO_READ,
+            file=str(paths[0]),
+            hint="give the logs themselves, or a folder whose index names them",
+        )
+    tables = Tables()
+    if schema:
+        tables = load_schema(schema, server=version, default_database=default_database, note=note)
+    name, first = next(iter(files.items()))
     by_domains = replica_rules(version).by_domains
     wanted = EventType.MARIADB_GTID if by_domains else EventType.GTID
     gtids = any(event[4] == wanted for _, event in raw_events(first))
-    return Workload(source.files, tables, version, gtids, Path(paths[0]).name)
+    workload = Workload(files, tables, version, gtids, name)
+    assert workload.expected is not None  # it can be replayed without a crash
+    return workload
 
 
 def with_engine(schema: Tables, engine: str) -> Tables:

@@ -11,7 +11,6 @@ next file, which up to 5.7 has a timestamp: the moment it was sent; here, that o
 from __future__ import annotations
 
 import itertools
-import os
 import struct
 import zlib
 from collections.abc import Generator, Iterator, Mapping
@@ -27,6 +26,7 @@ from applier.binlog.event_bytes import (
     rotate_target,
 )
 from applier.binlog.events import parse
+from applier.binlog.follow import LogFiles, log_files
 from applier.binlog.gtid_events import Gtid
 from applier.binlog.header import (
     CHECKSUM_LENGTH,
@@ -50,6 +50,7 @@ from applier.replica.domain_dump import (
     sender,
     state_at,
 )
+from applier.sources import log_name, open_source
 from checkpoints.gtid import GtidSet, MariadbGtidSet
 
 _FATAL = "Got fatal error 1236 from source when reading data from binary log: "
@@ -124,12 +125,19 @@ class BinlogFiles:
         self._server_id = server_id
 
     @classmethod
-    def read(cls, paths: list[str | os.PathLike[str]], *, uuid: str = "") -> BinlogFiles:
-        """The files of a folder. Raises InputError for one that cannot be read."""
-        try:
-            return cls({Path(path).name: Path(path).read_bytes() for path in paths}, uuid=uuid)
-        except OSError as error:
-            raise cannot_read(error) from None
+    def read(cls, paths: LogFiles, *, uuid: str = "") -> BinlogFiles:
+        """Logs as every command takes them: compressed, a folder with its index, standard input.
+
+        Raises InputError for one that cannot be read.
+        """
+        files: dict[str, bytes] = {}
+        for path in log_files(paths):
+            try:
+                with open_source(path) as file:
+                    files[log_name(path)] = file.read()
+            except OSError as error:
+                raise cannot_read(error) from None
+        return cls(files, uuid=uuid)
 
     @property
     def uuid(self) -> str:

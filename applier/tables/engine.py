@@ -29,17 +29,13 @@ from applier.tables.keys import (
 from lookup.handler import DuplicateKey, Image, Ref, Row, traits_of
 from lookup.table import Key, TableDefinition
 
-VARIABLE_WIDTH_TYPES = frozenset(
-    """
-        varchar varbinary tinytext text mediumtext longtext tinyblob blob mediumblob longblob json
-        geometry point linestring
-        polygon multipoint multilinestring multipolygon geometrycollection vector
-    """.split()
-)
-
 MAX_CONTENT_VIEWS = 8
 """Different column sets a table keeps content views, and views of checksums, for; the oldest goes
 first."""
+
+_DERIVED = frozenset(
+    "_clustered_ref _uniques _views _order _ordered _contents _equal _checksums".split()
+)
 
 Change = tuple["MemoryTable", Ref | None, Row | None, Ref | None, Row | None]
 """What undoing needs: table, ref and row before, ref and row after; None where there was or is no
@@ -90,23 +86,28 @@ class MemoryTable:
         self._counts_free_slots = (
             self._slots
             and definition.engine.lower() == "myisam"
-            and not has_dynamic_rows(definition)
+            and not definition.has_dynamic_rows
         )
         self._clustered: Key | None = definition.primary if traits.clustered else None
-        self._clustered_ref: Callable[[Row], Ref] | None = None
-        if self._clustered is not None:
-            self._clustered_ref = ref_extractor(definition, self._clustered)
         self._auto_column = next(
             (at for at, column in enumerate(definition.columns) if column.auto_increment), None
         )
         self._clear()
 
     def _clear(self) -> None:
-        definition = self.definition
         self.auto_increment = 1
         self._rows: dict[Ref, Row] = {}
         self._next_ref = 0
         self._free_refs: list[int] = []
+        self._statistics: dict[str, tuple[int, float]] = {}
+        self._derive()
+
+    def _derive(self) -> None:
+        """What follows from the definition and the rows: _DERIVED, as without rows."""
+        definition = self.definition
+        self._clustered_ref: Callable[[Row], Ref] | None = None
+        if self._clustered is not None:
+            self._clustered_ref = ref_extractor(definition, self._clustered)
         self._uniques = [
             UniqueView(definition, key, self._extractor(key))
             for key in definition.sorted_keys
@@ -121,7 +122,17 @@ class MemoryTable:
         self._contents: dict[tuple[int, ...], ContentView] = {}
         self._equal: dict[tuple[int, ...], EqualView] = {}
         self._checksums: dict[tuple[tuple[int, ...], bool], ChecksumView] = {}
-        self._statistics: dict[str, tuple[int, float]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For another process: without what holds functions."""
+        return {name: value for name, value in vars(self).items() if name not in _DERIVED}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._derive()
+        for view in self._uniques:
+            for ref, row in self._rows.items():
+                view.add(ref, row)
 
     # reading
 
@@ -485,11 +496,3 @@ class MemoryTable:
             part: key_expression(self.definition, part) for part in key.parts if part.column is None
         }
         return key_extractor(self.definition, key, None, expressions)
-
-
-def has_dynamic_rows(definition: TableDefinition) -> bool:
-    """Whether MyISAM keeps the table in rows of varying length: it has a VARCHAR or BLOB, or says
-    so."""
-    if definition.row_format is not None and definition.row_format.upper() in ("FIXED", "DYNAMIC"):
-        return definition.row_format.upper() == "DYNAMIC"
-    return any(column.type in VARIABLE_WIDTH_TYPES for column in definition.columns)

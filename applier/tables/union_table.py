@@ -52,8 +52,12 @@ class UnionTable(MemoryTable):
         """The table below of this name; set by the set of tables that this one is in."""
         super().__init__(definition)
 
-    def _clear(self) -> None:
-        super()._clear()
+    def __getstate__(self) -> dict[str, Any]:
+        self._close()
+        return super().__getstate__()
+
+    def _derive(self) -> None:
+        super()._derive()
         self._uniques = []
         self._views = []
 

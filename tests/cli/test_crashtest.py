@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 import shlex
@@ -190,6 +191,51 @@ def test_a_captured_log(tmp_path: Path) -> None:
     assert result.return_value == 0
     (cell,) = json.loads(result.output)["cells"]
     assert (cell["auto_position"], cell["verdict"]) == (False, "consistent")
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_logs_as_every_command_takes_them(tmp_path: Path, jobs: str) -> None:
+    """Compressed, a folder with its index, standard input; tables whose keys compare text, in as
+    many processes as wanted."""
+    names = "CREATE TABLE names (id INT PRIMARY KEY, name VARCHAR(20), KEY (name));"
+    (tmp_path / "schema.sql").write_text(names + INT_TABLE)
+    content = log(*insert(1), *insert(2))
+    (tmp_path / "binlog.000001").write_bytes(content)
+    (tmp_path / "binlog.index").write_text("./binlog.000001\n")
+    (tmp_path / "binlog.000001.gz").write_bytes(gzip.compress(content))
+    options = [
+        *("--schema", str(tmp_path / "schema.sql"), "--default-database", "d"),
+        *("--engine", "InnoDB", "--workers", "0", "--repository", "TABLE", "--recovery", "1"),
+        *("--sync", "1", "--sync", "10000", "--kind", "process", "--json", "--jobs", jobs),
+    ]
+    found = []
+    for given in (
+        str(tmp_path / "binlog.000001"),
+        str(tmp_path),
+        str(tmp_path / "binlog.000001.gz"),
+        "-",
+    ):
+        result = CliRunner().invoke(
+            cli, ["crashtest", given, *options], input=content, standalone_mode=False
+        )
+        assert result.return_value == 0, result.exception
+        found.append(
+            [
+                (cell["sync"], cell["points"], cell["verdict"])
+                for cell in json.loads(result.stdout)["cells"]
+            ]
+        )
+    assert found[0] == found[1] == found[2]
+    assert {cell[2] for cells in found for cell in cells} == {"consistent"}
+
+
+def test_an_index_that_names_no_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "binlog.index").write_text("")
+    ended, said = code(capsys, "crashtest", str(tmp_path))
+    assert (ended, said.partition(" Next:")[0]) == (
+        2,
+        f"binlag: error BL117: there is no log (file {tmp_path}).",
+    )
 
 
 def test_equal_writes_are_tried_once() -> None:

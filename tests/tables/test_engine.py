@@ -3,6 +3,7 @@ of collations, dumps."""
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,25 @@ def test_rows_are_read_in_the_order_of_the_clustered_key(definition: str, order:
         f"CREATE TABLE d.t {definition}; INSERT INTO d.t VALUES (2, 20), (3, 10), (1, 30);"
     )
     assert [row[0] for row in tables["d.t"].rows()] == order
+
+
+def test_tables_in_another_process() -> None:
+    """Their rows and keys are there; what is changed on one side is not on the other."""
+    tables = applier.load_schema(
+        "CREATE TABLE d.t (a varchar(9) PRIMARY KEY, b varchar(9) UNIQUE, KEY ((lower(b))));"
+        " INSERT INTO d.t VALUES ('x', 'One'), ('B', 'two');"
+        " CREATE TABLE d.part (a int) ENGINE=MyISAM; INSERT INTO d.part VALUES (3);"
+        " CREATE TABLE d.whole (a int) ENGINE=MERGE UNION=(part);"
+    )
+    assert tables["d.whole"].rows() == [(3,)]
+    there = pickle.loads(pickle.dumps(tables))
+    assert {t.definition.name: t.rows() for t in there} == {
+        "t": [("B", "two"), ("x", "One")], "part": [(3,)], "whole": [(3,)],
+    }  # fmt: skip
+    with pytest.raises(DuplicateKey):
+        there["d.t"].insert(tables["d.t"].get(ref_of(tables["d.t"], a=b"x")))
+    there["d.part"].insert(there["d.part"].stored_rows()[0])
+    assert (len(there["d.whole"].rows()), len(tables["d.whole"].rows())) == (2, 1)
 
 
 def test_slots_of_myisam_are_taken_again() -> None:

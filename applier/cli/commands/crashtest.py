@@ -12,7 +12,15 @@ import click
 
 from applier.cli.exit_codes import GATE_CROSSED
 from applier.cli.notes import draws, note
-from applier.cli.parameters.options import check_output, rules_of, was_typed
+from applier.cli.parameters.options import (
+    DEFAULT_DATABASE_HELP,
+    DUMPS,
+    INPUT,
+    check_inputs,
+    check_output,
+    rules_of,
+    was_typed,
+)
 from applier.error_codes import Code
 from applier.errors import UsageError, cannot_write
 from applier.logs import logger
@@ -44,13 +52,14 @@ def _many(
     name="crashtest",
     short_help="Try every crash point of a replica's run; a matrix of what is safe.",
 )
-@click.argument("files", nargs=-1, type=click.Path(dir_okay=False), metavar="[FILE]...")
+@click.argument("files", nargs=-1, type=click.Path(), metavar="[FILE]...")
 @click.option(
     "--schema",
-    type=click.Path(dir_okay=False),
-    metavar="FILE.sql",
-    help="Tables and rows before the first event of FILEs.",
+    type=INPUT,
+    metavar="DUMP|URL",
+    help=f"Tables and rows before the first event of FILEs: {DUMPS}",
 )
+@click.option("--default-database", metavar="D", help=DEFAULT_DATABASE_HELP)
 @click.option(
     "--transactions",
     type=click.IntRange(1, MOST_TRANSACTIONS),
@@ -187,7 +196,12 @@ def command(
             code=Code.OPTIONS_CLASH,
             hint="leave it out, or the log",
         )
-    workload = captured(files, schema, options["server"]) if files else None
+    check_inputs(files, schema)
+    workload = (
+        captured(files, schema, options["server"], options["default_database"], note)
+        if files
+        else None
+    )
     spec, setups, kinds = _plan(files, schema, workload, options)
     wanted = [_requirement(text, setups, kinds) for text in options["require"]]
     medium = Medium(sector_bytes=options["sector_bytes"])
@@ -266,6 +280,9 @@ def _plan(
     )
     found = configurations(base, chosen, workload)
     arguments = [*files, *(["--schema", schema] if schema else [])]
+    arguments += (
+        ["--default-database", options["default_database"]] if options["default_database"] else []
+    )
     arguments += [] if files else ["--transactions", str(options["transactions"])]
     arguments += ["--seed", str(options["seed"])]
     if options["sector_bytes"] != SECTOR_BYTES:

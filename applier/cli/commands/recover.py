@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from applier.cli.notes import note
-from applier.cli.parameters.options import INPUT, rules_of
+from applier.cli.parameters.options import DEFAULT_DATABASE_HELP, INPUT, rules_of
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, UsageError
 from applier.replica.scheduling import DATABASE, LOGICAL_CLOCK, MODES, MOST_WORKERS
@@ -60,6 +60,7 @@ MEANING = {
     metavar="DUMP",
     help="The replica's tables as the crash left them: errors of rows are found, too.",
 )
+@click.option("--default-database", metavar="D", help=DEFAULT_DATABASE_HELP)
 @click.option(
     "--server", metavar="VERSION", help="The replica's version. [default: as its relay logs say]"
 )
@@ -169,7 +170,7 @@ def command(
     if dump is not None:
         remains = read_remains(Path(folder), dump, option_path)
     configuration = _configuration(version, remains, **asked)
-    source = BinlogFiles.read(list(sources)) if sources else None
+    source = BinlogFiles.read(sources) if sources else None
     found = restart(remains, configuration, source, _data(dump, schema, configuration, **asked))
     lines = [json.dumps(as_dict(found, remains), indent=2)] if as_json else text(found)
     for line in lines:
@@ -293,7 +294,12 @@ def _data(
         executed,
         prepared,
         (
-            load_schema(schema, server=configuration.version, note=note)
+            load_schema(
+                schema,
+                server=configuration.version,
+                default_database=asked["default_database"],
+                note=note,
+            )
             if schema is not None
             else None
         ),
