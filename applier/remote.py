@@ -50,6 +50,9 @@ _CREDENTIALS = {
     ),
 }
 """Scheme -> what of the environment the library looks at."""
+_URI_OPTIONS = dict.fromkeys(("gs", "gcs"), "?retry_limit_seconds=30")
+"""Scheme -> options of pyarrow's. Google's library would try for 15 minutes, and not hear Ctrl-C,
+where there is no network or nobody says who we are."""
 _LONGEST = 200
 MAGIC_CHARACTERS = re.compile(r"[*?\[]")
 
@@ -195,7 +198,9 @@ def _filesystem(scheme: str, bucket: str) -> tuple[Any, str]:
         from pyarrow.lib import ArrowInvalid
     try:
         found: tuple[Any, str] = _asked(
-            address, lambda: FileSystem.from_uri(str(address)), ArrowInvalid
+            address,
+            lambda: FileSystem.from_uri(f"{address}{_URI_OPTIONS.get(scheme, '')}"),
+            ArrowInvalid,
         )
         return found
     except ArrowInvalid:

@@ -196,6 +196,22 @@ def test_a_store_that_does_not_give_it(
     )
 
 
+@pytest.mark.parametrize("scheme", ["gs", "gcs"])
+def test_google_is_asked_for_half_a_minute(monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
+    """Its library would try for fifteen minutes. (Half a minute is too long for a test.)"""
+    asked: list[str] = []
+
+    class Recording:
+        @staticmethod
+        def from_uri(uri: str) -> None:
+            asked.append(uri)
+            raise OSError("no network")
+
+    monkeypatch.setattr("pyarrow.fs.FileSystem", Recording)
+    assert "no network" in failed(run("events", f"{scheme}://nobody/x"))
+    assert asked == [f"{scheme}://nobody/?retry_limit_seconds=30"]
+
+
 def test_a_password_in_an_address_is_refused_and_not_shown() -> None:
     text = failed(run("events", "s3://AKIA:hunter2@bucket/binlog.000001"))
     assert "a password stands in an address" in text
