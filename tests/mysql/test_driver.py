@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import inspect
 import re
+import socket
 from pathlib import Path
 
 import pytest
 
+from applier.mysql.client.connection import NotReached, connect
 from applier.mysql.client.driver import DriverConnection, pymysql
+from applier.mysql.client.url import parse_url
 
 ROOT = Path(__file__).parents[2]
 SOURCE = inspect.getsource(inspect.getmodule(DriverConnection))
 METHODS = {
     "_create_ssl_ctx": "(self, sslp)",
     "_execute_command": "(self, command, sql)",
+    "_get_server_information": "(self)",
     "_read_packet": "(self, packet_type=<class 'pymysql.protocol.MysqlPacket'>)",
     "_request_authentication": "(self)",
 }
@@ -53,3 +57,12 @@ def test_no_other_module_uses_them() -> None:
             if path.name != "driver.py":
                 found = private.search(path.read_text(encoding="utf-8"))
                 assert found is None, f"{path}: {found}"
+
+
+def test_who_takes_the_connection_and_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tunnel whose server is down: not waited for without end."""
+    monkeypatch.setattr("applier.mysql.client.connection.CONNECT_SECONDS", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        with pytest.raises(NotReached, match=r"nothing came for 0\.05 s"):
+            connect(parse_url(f"mysql://root@127.0.0.1:{port}"))

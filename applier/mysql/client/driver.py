@@ -7,6 +7,7 @@ third of the time and is needed for one kind of password exchange, over connecti
 from __future__ import annotations
 
 import io
+import select
 from typing import Any
 
 from applier.lazy_imports import lazily
@@ -33,6 +34,16 @@ class DriverConnection(pymysql.connections.Connection):
         """For the mode PREFERRED the driver would load all authorities that this machine trusts, 40
         ms of the processor for each connection, and verify nothing."""
         return given or context(ca=None, verifies=False)
+
+    def _get_server_information(self) -> None:
+        """Waits for the greeting no longer than for the connection: a tunnel whose server is down
+        takes the connection and says nothing. (The server's own client has one limit for both.)"""
+        greeting, seconds = select.poll(), self.connect_timeout
+        assert seconds is not None, "each connection of ours has a limit"
+        greeting.register(self._sock, select.POLLIN)
+        if not greeting.poll(1000 * seconds):
+            raise TimeoutError(f"connected, and nothing came for {seconds:g} s")
+        super()._get_server_information()  # type: ignore[misc]
 
     def _request_authentication(self) -> None:
         self.on_greeting()
