@@ -204,7 +204,7 @@ class Pricer:
         local = tuple(at for at in target.before if at < len(facts.definition.columns))
         shape, decision = shape_of(
             facts.definition, local, self.scenario.rules, self.scenario.row_search,
-            rows=rows, rows_per_value=facts.statistics, row_bytes=row_bytes,
+            rows=rows, rows_per_value=facts.statistics, met=facts.met_rows, row_bytes=row_bytes,
         )  # fmt: skip
         if shape.key == OTHER and decision.key is not None and not facts.known(decision.key):
             name = f"{target.table}.{decision.key.name}"
