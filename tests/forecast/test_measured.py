@@ -11,7 +11,7 @@ import pytest
 
 from applier.cli.commands.measure import command
 from applier.errors import InputError
-from applier.forecast.measurement.cell_log import make_log
+from applier.forecast.measurement.cell_log import SERVER_ID, make_log
 from applier.forecast.measurement.fit import fit, relative_errors, solve
 from applier.forecast.measurement.measured import (
     Measured,
@@ -20,6 +20,7 @@ from applier.forecast.measurement.measured import (
     middle,
     middles,
     read_parquet,
+    work_of_cell,
     write_parquet,
 )
 from applier.forecast.measurement.measurement_grid import (
@@ -34,6 +35,7 @@ from applier.forecast.measurement.scale_up import scale_up_cells
 from applier.forecast.prices.calibration import default_calibration
 from applier.forecast.prices.units import PLACE, UNITS, Prices, amounts
 from applier.forecast.workload.loads import LoadReader
+from applier.replica.scheduling import NO_MARKS
 from lookup.table_shape import NO_KEY, NULLABLE_UNIQUE, OTHER, PRIMARY, UNIQUE
 from lookup.versions import RULES
 
@@ -162,6 +164,19 @@ def test_transactions_of_a_cell_are_independent(tmp_path: Path) -> None:
     assert clocks == [
         (min(number - 1, 1), number) for number in range(1, CELLS[0].transactions + 1)
     ]
+
+
+def test_a_log_of_mariadb_has_its_gtids(tmp_path: Path) -> None:
+    """Each transaction may go beside any other, and none begins by a statement."""
+    log, cell = tmp_path / "binlog.000001", CELLS[0]
+    log.write_bytes(make_log(cell, mariadb=True))
+    loads = list(LoadReader([log]))
+    assert [load.gtid for load in loads] == [
+        f"0-{SERVER_ID}-{number}" for number in range(1, cell.transactions + 1)
+    ]
+    assert {load.marks for load in loads} == {NO_MARKS}
+    assert b"BEGIN" not in log.read_bytes()
+    assert work_of_cell(cell, log, "mariadb")[PLACE["transaction"]] == cell.transactions
 
 
 def made_up(count: int, noise: float, seed: int = 1) -> tuple[list[Measured], Prices]:
