@@ -246,8 +246,8 @@ class ServerTarget:
         self._put(file, log.read_bytes())
         self._put(index, f"./{file}\n".encode())
         self._replication(
-            "CHANGE REPLICATION SOURCE TO SOURCE_HOST = 'nowhere.invalid', RELAY_LOG_FILE ="
-            f" '{file}', RELAY_LOG_POS = 4"
+            "CHANGE REPLICATION SOURCE TO SOURCE_HOST = 'nowhere.invalid', "
+            f"{self._words.source_log}RELAY_LOG_FILE = '{file}', RELAY_LOG_POS = 4"
         )
         self._log_end = self._end_of_log()
         # its answer may come after the first mark

@@ -31,6 +31,11 @@ class ServerWords:
     def __init__(self, rules: ServerRules) -> None:
         self.is_mariadb = rules.name == "mariadb"
         self.is_old = rules.name in ("5.6", "5.7") or self.is_mariadb
+        self.source_log = (
+            "MASTER_LOG_FILE = 'binlog.000001', MASTER_LOG_POS = 4, " if self.is_mariadb else ""
+        )
+        """What CHANGE MASTER must say of the source's log: a worker of MariaDB 10.11.18 takes its
+        name apart at the dot, and the server crashes where it has none (compare_log_names)."""
         self.applier_thread = _MARIADB_THREADS if self.is_mariadb else _THREADS
         """A query for the thread of the operating system that changes rows."""
         known = scheduling_of(rules.name)
