@@ -17,7 +17,7 @@ from applier.forecast.answers.notebook import as_html, as_text
 from applier.forecast.answers.summary import summarize
 from applier.forecast.inventory.facts import TableFacts, table_bytes
 from applier.forecast.inventory.rows_file import with_counts
-from applier.forecast.inventory.value_counts import CountRows, with_value_counts
+from applier.forecast.inventory.value_counts import Counted, CountRows, with_value_counts
 from applier.forecast.lag.compiled import compiled_steps
 from applier.forecast.lag.fixes import fixes
 from applier.forecast.lag.part_kinds import shape_rows
@@ -150,9 +150,7 @@ def run(plan: ForecastPlan, tick: Callable[[int], None] | None = None) -> Foreca
     """
     start = _start(plan)
     base, calibration = start.base, start.calibration
-    found_by = FoundBy(_schema(start.facts, base))
-    sampled = with_index_changes(start.facts, plan.files, found_by)
-    counted = with_value_counts(sampled, found_by.values, plan.count_rows)
+    counted = _counted(plan, start)
     facts = counted.facts
     reader = (
         LoadReader(plan.files, schema=_schema(facts, base), tolerant=True, **plan.chosen)
@@ -204,6 +202,13 @@ def run(plan: ForecastPlan, tick: Callable[[int], None] | None = None) -> Foreca
     if reader is not None:
         for note, times in {**reader.notes, **dict.fromkeys(reader.unmatched, 1)}.items():
             forecast.note(note, times)
+    _note_other_source(plan, forecast)
+    if not forecast.transactions:
+        forecast.note("the log holds no complete transaction")
+    return Forecasted(forecast, len(scenarios) - 4, sample, plan, backlog)
+
+
+def _note_other_source(plan: ForecastPlan, forecast: Forecast) -> None:
     source = None if plan.live is None else plan.live.source_id
     if source is not None and forecast.servers and source not in forecast.servers:
         theirs = ", ".join(map(str, sorted(forecast.servers)))
@@ -211,9 +216,6 @@ def run(plan: ForecastPlan, tick: Callable[[int], None] | None = None) -> Foreca
             f"the log's transactions are of server_id {theirs}, the replica's source is {source}:"
             " it may be another's log"
         )
-    if not forecast.transactions:
-        forecast.note("the log holds no complete transaction")
-    return Forecasted(forecast, len(scenarios) - 4, sample, plan, backlog)
 
 
 def load_reader(
@@ -253,6 +255,13 @@ def _start(plan: ForecastPlan) -> _Start:
     known = _conditions(plan, version, calibration)
     base = _base(rules, row_search_of(plan.row_search, plan.server), known)
     return _Start(_in_memory(base, facts), facts, calibration, known, [*remarks, *said, *notes])
+
+
+def _counted(plan: ForecastPlan, start: _Start) -> Counted:
+    """The tables with what a sample of the log shows of them."""
+    found_by = FoundBy(_schema(start.facts, start.base))
+    sampled = with_index_changes(start.facts, plan.files, found_by)
+    return with_value_counts(sampled, found_by.values, plan.count_rows)
 
 
 def _version(files: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from applier.tables.images import RowImages
 
 
 @dataclass(frozen=True, slots=True)
-class _Reader:
+class KeyValues:
     """Of events of one head: their images as the replica stores them, and where the key's columns
     stand in those. `hashes`: each value of an event is looked up once."""
 
@@ -33,7 +33,7 @@ class FoundBy:
         self._schema = schema
         self.values: dict[tuple[str, str], list[Values]] = {}
         """(Table, key) -> values in the order of the log."""
-        self._readers: dict[RowsHead, tuple[TableMap, _Reader | None]] = {}
+        self._readers: dict[RowsHead, tuple[TableMap, KeyValues | None]] = {}
 
     def take(self, event: Event, head: RowsHead, table_map: TableMap) -> None:
         """The rows of an update or a delete."""
@@ -49,7 +49,7 @@ class FoundBy:
         looked_up = dict.fromkeys(values) if reader.hashes else values
         self.values.setdefault((table_map.full_name, reader.key), []).extend(looked_up)
 
-    def _reader(self, head: RowsHead, table_map: TableMap) -> _Reader | None:
+    def _reader(self, head: RowsHead, table_map: TableMap) -> KeyValues | None:
         """None where a row is found by a unique key or a scan, or the replica's table is another
         one."""
         definition = self._schema.tables[table_map.full_name]
@@ -64,4 +64,4 @@ class FoundBy:
         if decision.key.unique:  # whose values but NULL stand in one row
             return None
         places = tuple(columns.index(at) for at in decision.key.columns)
-        return _Reader(images, decision.key.name, places, decision.strategy.hashes)
+        return KeyValues(images, decision.key.name, places, decision.strategy.hashes)
