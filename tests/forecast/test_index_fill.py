@@ -96,7 +96,7 @@ def test_the_margin_is_wider_and_says_so() -> None:
     assert margin(base, {"sbtest.sbtest1": half}, calibration) == (pytest.approx(0.2), [])
     wide, said = margin(base, {"sbtest.sbtest1": FULL}, calibration)
     assert wide > 1.4
-    priced = replace(calibration, prices=Prices.of({**logs.SECONDS, "full index": 40e-6}))
+    priced = replace(calibration, shown=frozenset({"full index"}))
     assert margin(base, {"sbtest.sbtest1": FULL}, priced)[0] == pytest.approx(0.2)
     assert [line for line in said if "MERGE_THRESHOLD" in line and "k of sbtest.sbtest1" in line]
 

@@ -32,7 +32,7 @@ from applier.forecast.measurement.measurement_grid import (
     statements_of,
 )
 from applier.forecast.measurement.scale_up import scale_up_cells
-from applier.forecast.prices.calibration import default_calibration
+from applier.forecast.prices.calibration import default_calibration, load_calibration
 from applier.forecast.prices.units import PLACE, UNITS, Prices, amounts
 from applier.forecast.workload.loads import LoadReader
 from applier.replica.scheduling import NO_MARKS
@@ -215,6 +215,23 @@ def test_prices_are_found_again() -> None:
         "d",
         "test",
     )
+
+
+def test_what_was_measured_and_costs_nothing_is_kept(tmp_path: Path) -> None:
+    """Such as full indexes of MariaDB; a unit that no cell asks for is not among them."""
+    cells, _ = made_up(60, 0.0)
+    free = [
+        replace(
+            one, amounts=tuple(map(sum, zip(one.amounts, amounts(full_index=1.0), strict=True)))
+        )
+        for one in cells
+    ]
+    nothing = Prices.of({})
+    found = replace(fit(free), low=nothing, high=nothing)
+    found.save(tmp_path / "own.json")
+    shown = load_calibration(tmp_path / "own.json").shown
+    assert {"full index", "hash row"} <= shown
+    assert "full index" not in fit(cells).shown
 
 
 def test_a_disturbed_cell_does_not_bend_the_prices() -> None:

@@ -115,6 +115,8 @@ class Calibration:
     readings."""
     unexplained: Mapping[str, float] = field(default_factory=lambda: dict(UNEXPLAINED))
     """What the clock is off beside that in nine of ten cells; names as in UNEXPLAINED."""
+    shown: frozenset[str] = frozenset()
+    """Units that its cells asked for, those that turned out to cost nothing included."""
     ships: bool = False
     """It comes with the package: its prices are those of another machine."""
 
@@ -140,7 +142,7 @@ class Calibration:
         units = {
             name: {"seconds": self.prices[name], "low": self.low[name], "high": self.high[name]}
             for name in UNITS
-            if self.high[name] > 0
+            if self.high[name] > 0 or name in self.shown
         }
         return {
             "format": FORMAT,
@@ -254,4 +256,5 @@ def _of(data: dict[str, Any], source: str) -> Calibration:
         assumed,
         float(data.get("unsteadiness", 0.0)),
         UNEXPLAINED | {name: float(one) for name, one in data.get("unexplained", {}).items()},
+        frozenset(units),
     )
