@@ -201,8 +201,7 @@ def default_calibration(rules_name: str) -> Calibration:
     known = {
         item.name.removesuffix(".json") for item in folder.iterdir() if item.name.endswith(".json")
     }
-    # MariaDB scans row by row, as 5.7 does
-    nearest = {"5.6": "5.7", "8.0": "9.7", "8.4": "9.7", "mariadb": "5.7"}
+    nearest = {"5.6": "5.7", "8.0": "9.7", "8.4": "9.7"}
     name = rules_name if rules_name in known else nearest[rules_name]
     text = (folder / f"{name}.json").read_text()
     return replace(_of(json.loads(text), f"the default for {name}"), ships=True)
