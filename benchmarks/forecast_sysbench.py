@@ -14,9 +14,10 @@ sbtest1, and fetches the log with its applier stopped. Then
 
 says seconds (replica.utilisation times log_seconds), pages read and an error bar: once with the
 prices that ship and, with `--calibration`, with those. Only then does the applier start; it is
-timed to its last transaction, and Innodb_pages_read is taken before and after. What is there
-already in --output is not run again; with `--keep FOLDER` the tables and the source of each load
-stay there, and the next run begins with its replicas.
+timed to its last transaction, and Innodb_pages_read is taken before and after. `--set` gives
+variables of the replica, such as slave_parallel_mode=conservative. What is there already in
+--output is not run again; with `--keep FOLDER` the tables and the source of each load stay there,
+and the next run begins with its replicas.
 """
 
 from __future__ import annotations
@@ -92,6 +93,12 @@ class Case:
     load: str
     keys: str
     stratum: str
+    replica: tuple[str, ...] = ()
+    """Variables of the replica, as `--set` has them."""
+
+    @property
+    def name(self) -> str:
+        return " ".join((self.load, self.keys, self.stratum))
 
 
 LOADS = {
@@ -106,7 +113,7 @@ LOADS = {
 }
 
 
-def cases() -> Iterator[Case]:
+def cases(replica: tuple[str, ...]) -> Iterator[Case]:
     for load, keys, strata in (
         ("write_only", ("keys", "keyless"), STANDARD),
         ("update_index", ("keys", "keyless"), STANDARD),
@@ -117,7 +124,7 @@ def cases() -> Iterator[Case]:
         ("write_only_large", ("keys",), ON_DISK),
         ("update_index_large", ("keys",), ON_DISK),
     ):
-        yield from (Case(load, one, stratum) for one in keys for stratum in strata)
+        yield from (Case(load, one, stratum, replica) for one in keys for stratum in strata)
 
 
 def sysbench(server: Server, load: Load, command: str, threads: int) -> None:
@@ -199,14 +206,16 @@ class Stand:
         )
 
     @contextmanager
-    def replica(self, keys: str, stratum: Stratum) -> Iterator[Server]:
+    def replica(self, case: Case) -> Iterator[Server]:
         """One that has the log and has applied nothing of it."""
+        stratum = STRATA[case.stratum]
         options = stratum.options(self.load.table_bytes)
+        options |= dict(one.split("=", 1) for one in case.replica)
         options[self.words.variable("replica_parallel_workers")] = self.words.workers(
             stratum.workers
         )
         with self._server("replica", copied=True, server_id=2, **options) as server:
-            server.execute("SET SESSION sql_log_bin = 0", *KEYS[keys])
+            server.execute("SET SESSION sql_log_bin = 0", *KEYS[case.keys])
             if self.words.is_mariadb:
                 server.execute("SET GLOBAL gtid_slave_pos = @@GLOBAL.gtid_binlog_pos")
             server.execute(
@@ -244,7 +253,7 @@ class Stand:
     def run(self, case: Case, calibrations: dict[str, str | None]) -> dict[str, Any]:
         """A case, forecast with each of the calibrations and then applied."""
         stratum = STRATA[case.stratum]
-        with self.replica(case.keys, stratum) as replica:
+        with self.replica(case) as replica:
             said = {
                 name: self.forecast(replica, stratum, file) for name, file in calibrations.items()
             }
@@ -259,6 +268,7 @@ class Stand:
             "load": case.load,
             "keys": case.keys,
             "stratum": case.stratum,
+            "replica": case.replica,
             "seconds": seconds,
             "page_reads": pages,
             "forecast": said,
@@ -339,7 +349,10 @@ def main() -> int:
     )
     parser.add_argument("--server", default="9.7")
     parser.add_argument("--calibration", help="forecast with these prices, too")
-    parser.add_argument("--only", default="", help="cases whose load, keys and stratum hold this")
+    parser.add_argument(
+        "--only", nargs="*", default=[""], help="cases whose name holds one of them"
+    )
+    parser.add_argument("--set", nargs="*", default=[], help="NAME=VALUE, variables of the replica")
     parser.add_argument("--keep", type=Path, help="a folder for tables and sources")
     parser.add_argument("--output", type=Path, required=True)
     arguments = parser.parse_args()
@@ -351,11 +364,14 @@ def main() -> int:
         json.loads(arguments.output.read_text()) if arguments.output.exists() else {}
     )
     done = found.setdefault("cases", [])
-    there = {Case(one["load"], one["keys"], one["stratum"]) for one in done}
+    there = {
+        Case(one["load"], one["keys"], one["stratum"], tuple(one.get("replica", ())))
+        for one in done
+    }
     wanted = [
         one
-        for one in cases()
-        if one not in there and arguments.only in f"{one.load} {one.keys} {one.stratum}"
+        for one in cases(tuple(arguments.set))
+        if one not in there and any(text in one.name for text in arguments.only)
     ]
     with tempfile.TemporaryDirectory(prefix="binlag-sysbench-") as temporary:
         for load, group in groupby(wanted, lambda one: one.load):

@@ -192,12 +192,14 @@ def reasons(
     *,
     rows: float,
     rows_per_value: Callable[[Key], float] | None = None,
+    met: Callable[[Key], float] | None = None,
     null_share: float = 0.0,
 ) -> list[Reason]:
     """Why updates or deletes of this shape, with `columns` in their before image, read more than
     the rows they change.
 
-    The cause comes first. Empty where a lookup reads one row, and for a write.
+    The cause comes first. Empty where a lookup reads one row, and for a write. `rows_per_value` and
+    `met` as `shape_of` takes them.
     """
     if event.kind == "write":
         return []
@@ -208,6 +210,7 @@ def reasons(
         row_search,
         rows=rows,
         rows_per_value=rows_per_value,
+        met=met,
         null_share=null_share,
     )
     if decision.by_unique_key:

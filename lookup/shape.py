@@ -34,6 +34,7 @@ def shape_of(
     *,
     rows: float,
     rows_per_value: Callable[[Key], float] | None = None,
+    met: Callable[[Key], float] | None = None,
     null_share: float = 0.0,
     identical_rows: float = 1.0,
     row_bytes: float = 0.0,
@@ -42,13 +43,14 @@ def shape_of(
     comes from.
 
     The shape holds for these rules and options: with others the best key may be another one.
-    Without `rows_per_value` every value of a key counts as standing in one row.
+    Without `rows_per_value` every value of a key counts as standing in one row. `met`: the same
+    over the values that events name, where they are not the mean ones that a server knows.
     """
     decision = decide(definition, columns, rules, row_search, rows_per_value)
     kind = key_kind(definition, decision.key, decision.key_class)
-    duplicates = 1.0
-    if kind in (OTHER, NULLABLE_UNIQUE) and decision.key is not None and rows_per_value is not None:
-        duplicates = max(rows_per_value(decision.key), 1.0)
+    duplicates, shared = 1.0, met or rows_per_value
+    if kind in (OTHER, NULLABLE_UNIQUE) and decision.key is not None and shared is not None:
+        duplicates = max(shared(decision.key), 1.0)
     return (
         TableShape(
             rows,

@@ -17,6 +17,7 @@ from applier.forecast.answers.notebook import as_html, as_text
 from applier.forecast.answers.summary import summarize
 from applier.forecast.inventory.facts import TableFacts, table_bytes
 from applier.forecast.inventory.rows_file import with_counts
+from applier.forecast.inventory.value_counts import Counted, CountRows, with_value_counts
 from applier.forecast.lag.compiled import compiled_steps
 from applier.forecast.lag.fixes import fixes
 from applier.forecast.lag.part_kinds import shape_rows
@@ -28,6 +29,7 @@ from applier.forecast.prices.conditions import Conditions, Live, conditions
 from applier.forecast.prices.margin import margin
 from applier.forecast.prices.scenario import Scenario, what_if
 from applier.forecast.workload.bulk_loads import WORTH_COMPILING_BYTES, compiled_loads
+from applier.forecast.workload.found_by import FoundBy
 from applier.forecast.workload.index_changes import with_index_changes
 from applier.forecast.workload.load_batch import LoadBatch
 from applier.forecast.workload.load_sample import LoadSample
@@ -68,7 +70,8 @@ class ForecastPlan:
     `what_ifs`: other scenarios, in the words of --what-if. `placement`: from which part of a table
     rows are drawn in scan order, 0 and 1 for anywhere. `chosen`: what of the log counts, in the
     options of `LoadReader`. `progress`: how far a live replica is with these files; `behind`:
-    seconds that a replica is behind when the log begins.
+    seconds that a replica is behind when the log begins. `count_rows`: counts the replica's rows of
+    a key value; None where there are none to be counted.
     """
 
     files: Sequence[str] = ()
@@ -87,6 +90,7 @@ class ForecastPlan:
     chosen: Mapping[str, Any] = field(default_factory=dict)
     progress: ReplicaProgress | None = None
     behind: float | None = None
+    count_rows: CountRows | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -146,13 +150,14 @@ def run(plan: ForecastPlan, tick: Callable[[int], None] | None = None) -> Foreca
     """
     start = _start(plan)
     base, calibration = start.base, start.calibration
-    facts = with_index_changes(start.facts, plan.files)
+    counted = _counted(plan, start)
+    facts = counted.facts
     reader = (
         LoadReader(plan.files, schema=_schema(facts, base), tolerant=True, **plan.chosen)
         if plan.loads is None
         else None
     )
-    spread, wider = margin(base, facts, calibration)
+    spread, wider = margin(base, facts, calibration, counted.uncounted)
     scenarios = [
         base,
         replace(base, name="rows found at once", found_at_once=True),
@@ -170,7 +175,7 @@ def run(plan: ForecastPlan, tick: Callable[[int], None] | None = None) -> Foreca
         )
     forecast = Forecast(scenarios, facts, calibration, placement=plan.placement)
     forecast.conditions, forecast.margin = start.known, spread
-    forecast.assumed.extend(wider)
+    forecast.assumed.extend([*counted.said, *wider])
     forecast.keepers.append(sample := LoadSample())
     backlog = None
     if plan.progress is not None:
@@ -197,6 +202,13 @@ def run(plan: ForecastPlan, tick: Callable[[int], None] | None = None) -> Foreca
     if reader is not None:
         for note, times in {**reader.notes, **dict.fromkeys(reader.unmatched, 1)}.items():
             forecast.note(note, times)
+    _note_other_source(plan, forecast)
+    if not forecast.transactions:
+        forecast.note("the log holds no complete transaction")
+    return Forecasted(forecast, len(scenarios) - 4, sample, plan, backlog)
+
+
+def _note_other_source(plan: ForecastPlan, forecast: Forecast) -> None:
     source = None if plan.live is None else plan.live.source_id
     if source is not None and forecast.servers and source not in forecast.servers:
         theirs = ", ".join(map(str, sorted(forecast.servers)))
@@ -204,9 +216,6 @@ def run(plan: ForecastPlan, tick: Callable[[int], None] | None = None) -> Foreca
             f"the log's transactions are of server_id {theirs}, the replica's source is {source}:"
             " it may be another's log"
         )
-    if not forecast.transactions:
-        forecast.note("the log holds no complete transaction")
-    return Forecasted(forecast, len(scenarios) - 4, sample, plan, backlog)
 
 
 def load_reader(
@@ -246,6 +255,13 @@ def _start(plan: ForecastPlan) -> _Start:
     known = _conditions(plan, version, calibration)
     base = _base(rules, row_search_of(plan.row_search, plan.server), known)
     return _Start(_in_memory(base, facts), facts, calibration, known, [*remarks, *said, *notes])
+
+
+def _counted(plan: ForecastPlan, start: _Start) -> Counted:
+    """The tables with what a sample of the log shows of them."""
+    found_by = FoundBy(_schema(start.facts, start.base))
+    sampled = with_index_changes(start.facts, plan.files, found_by)
+    return with_value_counts(sampled, found_by.values, plan.count_rows)
 
 
 def _version(files: Sequence[str]) -> str:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from applier.arguments import at_least, checked, one_of
 from applier.binlog.follow import LogFiles, log_files
 from applier.binlog.header import FIRST_EVENT
 from applier.binlog.selection.filters import LogFilter, Moment
 from applier.binlog.selection.table_filter import TableFilter
-from applier.forecast.inventory.facts import TableFacts, facts_of_file
+from applier.forecast.inventory.facts import TableFacts, facts_of_tables
+from applier.forecast.inventory.value_counts import CountRows, counted_in_memory
 from applier.forecast.plan import DEFAULT_WHAT_IFS, Forecasted, ForecastPlan, run
 from applier.forecast.prices.calibration import Calibration
 from applier.forecast.prices.conditions import Live
 from applier.mysql.contents.live_schema import is_url
-from applier.schema_source import Selection
+from applier.schema_source import Selection, tables_of
 from applier.server_versions import found_rules, remark
 from lookup.versions import NEWEST
 
@@ -55,7 +56,7 @@ def forecast(
         include_gtids=include_gtids,
         exclude_gtids=exclude_gtids,
     )
-    facts, live = schema_facts(
+    read = read_schema(
         schema,
         server=server,
         only=only,
@@ -65,9 +66,10 @@ def forecast(
     )
     plan = ForecastPlan(
         files=log_files(files),
-        facts=facts,
-        live=live,
-        server=server_of(live, note) if server is None and live is not None else server,
+        facts=read.facts,
+        live=read.live,
+        count_rows=read.count_rows,
+        server=server_of(read.live, note) if server is None and read.live is not None else server,
         row_search=row_search,
         row_counts=[row_counts] if isinstance(row_counts, str) else list(row_counts),
         calibration=calibration,
@@ -86,7 +88,16 @@ def forecast(
     return run(plan)
 
 
-def schema_facts(
+class ReadSchema(NamedTuple):
+    """The tables, what the live server that they were read from says of itself, and who counts
+    their rows."""
+
+    facts: dict[str, TableFacts]
+    live: Live | None
+    count_rows: CountRows | None
+
+
+def read_schema(
     schema: str | os.PathLike[str],
     *,
     server: str | None,
@@ -94,25 +105,22 @@ def schema_facts(
     default_database: str | None,
     password_file: str | os.PathLike[str] | None,
     note: Callable[[str], None] | None,
-) -> tuple[dict[str, TableFacts], Live | None]:
-    """The tables, and what the live server that they were read from says of itself. Raises
-    UsageError, InputError."""
+) -> ReadSchema:
+    """A dump, or a live server. Raises UsageError, InputError."""
     schema = os.fspath(schema)
     if not is_url(schema):
         selection = Selection(only, default_database=default_database)
-        return (
-            facts_of_file(
-                schema, server=NEWEST if server is None else server, selection=selection, note=note
-            ),
-            None,
-        )
+        known = NEWEST if server is None else server
+        tables = list(tables_of(schema, server=known, selection=selection, note=note))
+        return ReadSchema(facts_of_tables(tables), None, counted_in_memory(tables))
+    from applier.forecast.inventory.server_counts import counted_on_server
     from applier.forecast.inventory.server_facts import facts_of_server
     from applier.forecast.live.live_settings import settings_of_server
     from applier.mysql.client.url import find_password, parse_url
 
     endpoint = parse_url(schema, "schema").with_password(find_password(password_file))
     facts, _ = facts_of_server(endpoint)
-    return facts, settings_of_server(endpoint)
+    return ReadSchema(facts, settings_of_server(endpoint), counted_on_server(endpoint))
 
 
 def server_of(live: Live, note: Callable[[str], None] | None) -> str:

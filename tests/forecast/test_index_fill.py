@@ -61,17 +61,25 @@ def test_it_does_not_matter_or_is_not_known(other: dict[str, object]) -> None:
     assert names_of_full_indexes({"sbtest.sbtest1": replace(FULL, **other)}) == []  # type: ignore[arg-type]
 
 
-def test_a_transaction_counts_once_for_each_full_index() -> None:
+def test_a_transaction_counts_once_for_each_full_index_and_its_leaves_besides() -> None:
     scenario = Scenario("as it is", RULES["9.7"])
     pricer = Pricer(scenario, {"sbtest.sbtest1": FULL}, Prices.of({}))
     asked = {}
     for kind, rows in (("update", 1), ("update", 10), ("delete", 1)):
         shape = LoadShape("sbtest.sbtest1", kind, 3, (0, 1, 2), (0, 1, 2))
         part = Part(shape, (((rows, 0), 1),), 1, 100_000.0, 190.0, 1, rows)
-        asked[kind, rows] = pricer.work(part).amounts[PLACE["full index"]]
-    assert asked == {("update", 1): 1.0, ("update", 10): 1.0, ("delete", 1): 0.0}
+        found = pricer.work(part).amounts
+        asked[kind, rows] = found[PLACE["full index"]], found[PLACE["full leaf"]]
+    leaves = 84 * (1 - (83 / 84) ** 10)
+    assert asked == {
+        ("update", 1): (1.0, pytest.approx(1.0)),
+        ("update", 10): (1.0, pytest.approx(leaves)),
+        ("delete", 1): (0.0, 0.0),
+    }
     (index,) = full_indexes(replace(FULL, index_stays={"k": 0.5}))
     assert (index.split_chance(1), index.split_chance(2)) == (0.5, 0.75)
+    assert index.leaves_split(2) == pytest.approx(1.0)
+    assert index.leaves_split(1e6) == pytest.approx(84)
 
 
 def test_entries_of_no_fixed_length_are_not_guessed() -> None:
@@ -88,7 +96,7 @@ def test_the_margin_is_wider_and_says_so() -> None:
     assert margin(base, {"sbtest.sbtest1": half}, calibration) == (pytest.approx(0.2), [])
     wide, said = margin(base, {"sbtest.sbtest1": FULL}, calibration)
     assert wide > 1.4
-    priced = replace(calibration, prices=Prices.of({**logs.SECONDS, "full index": 40e-6}))
+    priced = replace(calibration, shown=frozenset({"full index"}))
     assert margin(base, {"sbtest.sbtest1": FULL}, priced)[0] == pytest.approx(0.2)
     assert [line for line in said if "MERGE_THRESHOLD" in line and "k of sbtest.sbtest1" in line]
 

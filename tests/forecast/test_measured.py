@@ -11,7 +11,7 @@ import pytest
 
 from applier.cli.commands.measure import command
 from applier.errors import InputError
-from applier.forecast.measurement.cell_log import make_log
+from applier.forecast.measurement.cell_log import SERVER_ID, make_log
 from applier.forecast.measurement.fit import fit, relative_errors, solve
 from applier.forecast.measurement.measured import (
     Measured,
@@ -20,6 +20,7 @@ from applier.forecast.measurement.measured import (
     middle,
     middles,
     read_parquet,
+    work_of_cell,
     write_parquet,
 )
 from applier.forecast.measurement.measurement_grid import (
@@ -31,9 +32,10 @@ from applier.forecast.measurement.measurement_grid import (
     statements_of,
 )
 from applier.forecast.measurement.scale_up import scale_up_cells
-from applier.forecast.prices.calibration import default_calibration
+from applier.forecast.prices.calibration import default_calibration, load_calibration
 from applier.forecast.prices.units import PLACE, UNITS, Prices, amounts
 from applier.forecast.workload.loads import LoadReader
+from applier.replica.scheduling import NO_MARKS
 from lookup.table_shape import NO_KEY, NULLABLE_UNIQUE, OTHER, PRIMARY, UNIQUE
 from lookup.versions import RULES
 
@@ -164,6 +166,19 @@ def test_transactions_of_a_cell_are_independent(tmp_path: Path) -> None:
     ]
 
 
+def test_a_log_of_mariadb_has_its_gtids(tmp_path: Path) -> None:
+    """Each transaction may go beside any other, and none begins by a statement."""
+    log, cell = tmp_path / "binlog.000001", CELLS[0]
+    log.write_bytes(make_log(cell, mariadb=True))
+    loads = list(LoadReader([log]))
+    assert [load.gtid for load in loads] == [
+        f"0-{SERVER_ID}-{number}" for number in range(1, cell.transactions + 1)
+    ]
+    assert {load.marks for load in loads} == {NO_MARKS}
+    assert b"BEGIN" not in log.read_bytes()
+    assert work_of_cell(cell, log, "mariadb")[PLACE["transaction"]] == cell.transactions
+
+
 def made_up(count: int, noise: float, seed: int = 1) -> tuple[list[Measured], Prices]:
     """Cells whose seconds follow prices, but for some noise."""
     chance = np.random.default_rng(seed)
@@ -200,6 +215,23 @@ def test_prices_are_found_again() -> None:
         "d",
         "test",
     )
+
+
+def test_what_was_measured_and_costs_nothing_is_kept(tmp_path: Path) -> None:
+    """Such as full indexes of MariaDB; a unit that no cell asks for is not among them."""
+    cells, _ = made_up(60, 0.0)
+    free = [
+        replace(
+            one, amounts=tuple(map(sum, zip(one.amounts, amounts(full_index=1.0), strict=True)))
+        )
+        for one in cells
+    ]
+    nothing = Prices.of({})
+    found = replace(fit(free), low=nothing, high=nothing)
+    found.save(tmp_path / "own.json")
+    shown = load_calibration(tmp_path / "own.json").shown
+    assert {"full index", "hash row"} <= shown
+    assert "full index" not in fit(cells).shown
 
 
 def test_a_disturbed_cell_does_not_bend_the_prices() -> None:

@@ -39,12 +39,12 @@ def endpoint(server: Server) -> Endpoint:
 
 
 @pytest.fixture(
-    scope="module", params=["5.7", "9.7"] if os.environ.get("BINLAG_ALL_CASES") == "1" else ["9.7"]
+    scope="module",
+    params=["9.7", "mariadb", *(["5.7"] if os.environ.get("BINLAG_ALL_CASES") == "1" else [])],
 )
 def server(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Iterator[Server]:
-    server = server_factory(
-        request.param, options={"innodb_flush_log_at_trx_commit": 2, "sync_binlog": 0}
-    )
+    options = {"innodb_flush_log_at_trx_commit": 2, "sync_binlog": 0, "relay_log": "relay"}
+    server = server_factory(request.param, options=options)
     yield server
     server.close()
 
@@ -56,7 +56,7 @@ def test_the_server_applies_a_cell(server: Server, relay: bool) -> None:
             measured = target.measure(cell)
             # and the second mark
             assert measured.amounts[PLACE["transaction"]] == cell.transactions + 1
-            assert measured.server_version.startswith(server.name.split()[-1])
+            assert server.name.split()[-1] in measured.server_version
             left = server.query(
                 "SELECT COUNT(*), COALESCE(SUM(filler LIKE 'z%'), 0) FROM binlag_measure.cell"
             )[0]
@@ -192,7 +192,8 @@ def test_an_interrupt_while_settings_are_put_back_keeps_none(
 
         def interrupted(*statements: str) -> None:
             nonlocal set_or_put_back, given_up
-            set_or_put_back += statements[0].startswith("SET GLOBAL")
+            position = "gtid_slave_pos" in statements[0]
+            set_or_put_back += statements[0].startswith("SET GLOBAL") and not position
             if set_or_put_back == 2 and not given_up:
                 given_up = target.server.number
                 target.server.send(f"DO SLEEP(60); SET GLOBAL {before[0][0]} = 7")

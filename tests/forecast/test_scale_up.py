@@ -203,15 +203,15 @@ def test_prices_of_another_machine_have_a_wide_margin() -> None:
     assert margin(base, {}, replace(own, unsteadiness=0.4))[0] > 0.4
 
 
-@pytest.mark.parametrize("version", ["5.7", "9.7"])
+@pytest.mark.parametrize("version", ["5.7", "9.7", "mariadb"])
 def test_a_server_applies_it_and_gets_its_settings_back(
     version: str, server_factory: ServerFactory
 ) -> None:
-    with closing(server_factory(version)) as server:
+    with closing(server_factory(version, options={"relay_log": "relay"})) as server:
         endpoint = Endpoint(server.host, server.port, server.user, password=server.password)
         names = (
             "Variable_name LIKE '%parallel%' OR Variable_name IN ('sync_binlog', "
-            "'innodb_flush_log_at_trx_commit')"
+            "'innodb_flush_log_at_trx_commit', 'gtid_slave_pos')"
         )
         before = server.query(f"SHOW GLOBAL VARIABLES WHERE {names}")
         with ServerTarget(endpoint, relay_folder=server.data) as target:

@@ -327,7 +327,7 @@ def _plan(
     **given: Any,
 ) -> ForecastPlan:
     from applier.forecast.plan import ForecastPlan
-    from applier.forecast.schema_forecast import PLACEMENTS, schema_facts, server_of
+    from applier.forecast.schema_forecast import PLACEMENTS, read_schema, server_of
 
     late = None if behind is None else seconds(behind, "--behind")
     if bool(files) == bool(workload):
@@ -356,9 +356,9 @@ def _plan(
     files = tuple(logs_of(files)) if files else ()
     chosen = _chosen(files, given)
     facts: dict[str, TableFacts] = {}
-    live = None
+    live = count_rows = None
     if schema is not None:
-        facts, live = schema_facts(
+        facts, live, count_rows = read_schema(
             schema, server=given["server"], only=chosen["only"], default_database=default_database,
             password_file=password_file, note=note,
         )  # fmt: skip
@@ -379,7 +379,8 @@ def _plan(
     )
     return ForecastPlan(
         files=files, loads=loads, facts=facts, live=live, settings=settings,
-        placement=PLACEMENTS[placement], chosen=chosen, progress=progress, behind=late, **given,
+        placement=PLACEMENTS[placement], chosen=chosen, progress=progress, behind=late,
+        count_rows=count_rows, **given,
     )  # fmt: skip
 
 

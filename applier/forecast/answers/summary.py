@@ -177,6 +177,7 @@ def table_reasons(forecast: Forecast, table: str) -> list[Any]:
         told = reasons(
             facts.definition, columns, event, scenario.rules, scenario.row_search,
             rows=max(state.rows, event.rows), rows_per_value=facts.statistics,
+            met=facts.met_rows,
         )  # fmt: skip
         found.update(
             {

@@ -61,6 +61,9 @@ class TableFacts:
     """Index -> its leaf pages, where a server's statistics say; the table's own is PRIMARY."""
     rows_per_prefix: tuple[float, ...] = ()
     """Rows that share the first 1, 2, … columns of the primary key; empty where nobody said."""
+    met: Mapping[str, float] = field(default_factory=dict)
+    """Key -> rows that share the value of a changed row, on average over the changes, where
+    somebody counted them or --rows says."""
     doubts: tuple[str, ...] = ()
     """What speaks against these numbers, in words."""
 
@@ -88,9 +91,13 @@ class TableFacts:
             return max(PAGE / self.row_bytes, 0.1)
         return stored_per_page(max(row_bytes, padded_bytes(self.definition)))
 
+    def met_rows(self, key: Key) -> float:
+        """Rows that share the value of a changed row; the mean over values where nobody knows."""
+        return self.met.get(key.name, self.rows_per_value(key))
+
     def known(self, key: Key) -> bool:
         """Whether somebody said how many rows share a value of the key."""
-        return key.name in self.duplicates
+        return key.name in self.duplicates or key.name in self.met
 
     @property
     def statistics(self) -> Callable[[Key], float]:
@@ -240,7 +247,8 @@ def with_rows(facts: dict[str, TableFacts], given: Iterable[str]) -> dict[str, T
                 what = "table has no key" if table in changed else "schema has no table"
                 hint = did_you_mean(name, known)
                 raise UsageError(f"--rows: the {what} {name!r}", code=Code.UNKNOWN_TABLE, hint=hint)
+            one = changed[table]
             changed[table] = replace(
-                changed[table], duplicates={**changed[table].duplicates, key: value}
+                one, duplicates={**one.duplicates, key: value}, met={**one.met, key: value}
             )
     return changed

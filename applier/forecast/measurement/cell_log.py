@@ -8,6 +8,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from applier.binlog.gtid_events import MariadbGtidEvent
 from applier.binlog.header import MAGIC, EventType
 from applier.forecast.measurement.measurement_grid import (
     DATABASE,
@@ -19,6 +20,7 @@ from applier.forecast.measurement.measurement_grid import (
     statements_of,
 )
 from applier.mysql.statements.native import STANDARD_LENGTHS, STANDARD_VERSION
+from applier.replica.versions import VERSIONS
 from lookup.table_shape import NULLABLE_UNIQUE
 
 SERVER_ID = 4_000_001
@@ -36,20 +38,17 @@ TYPES = {
 class _Log:
     """A log that grows by one transaction at a time."""
 
-    def __init__(self, database: str, gtids: bool | None, source: bytes) -> None:
+    version, lengths = STANDARD_VERSION, STANDARD_LENGTHS
+
+    def __init__(self, database: str) -> None:
         self.database = database.encode()
         self.parts = [MAGIC]
         self.size = len(MAGIC)
-        self.gtids = gtids
-        self.source = source
         self.transactions = 0
-        version = STANDARD_VERSION.encode()
         self.put(
             EventType.FORMAT_DESCRIPTION,
-            struct.pack("<H50sIB", 4, version, START_TIME, 19) + STANDARD_LENGTHS + b"\1",
+            struct.pack("<H50sIB", 4, self.version.encode(), START_TIME, 19) + self.lengths + b"\1",
         )
-        if gtids is not None:
-            self.put(EventType.PREVIOUS_GTIDS, bytes(8))
 
     def put(self, kind: int, body: bytes) -> None:
         length = 19 + len(body) + 4
@@ -58,30 +57,51 @@ class _Log:
         self.parts += [raw, struct.pack("<I", zlib.crc32(raw))]
 
     def transaction(self, events: Iterable[tuple[int, bytes]], *, is_last: bool = False) -> None:
-        """With a GTID, BEGIN and the commit around its events. The last one waits for all before
+        """With what begins it and the commit around its events. The last one waits for all before
         it."""
         self.transactions += 1
-        number, gtids = self.transactions, self.gtids
-        if gtids is not None:
-            # Independent but for the first, as writesets (the default since 8.4) leave most: a
-            # dependent one waits for two threads to wake.
-            clock = number - 1 if is_last else min(number - 1, 1), number
-            head = struct.pack(
-                "<B16sqBqq",
-                1,
-                self.source if gtids else bytes(16),
-                number if gtids else 0,
-                2,
-                *clock,
-            )
-            self.put(EventType.GTID if gtids else EventType.ANONYMOUS_GTID, head)
+        self.begin(is_last=is_last)
+        for kind, body in events:
+            self.put(kind, body)
+        self.put(EventType.XID, struct.pack("<Q", self.transactions))
+
+    def begin(self, *, is_last: bool) -> None:
+        """A transaction without a GTID."""
         self.put(
             EventType.QUERY,
             struct.pack("<IIBHH", 7, 0, len(self.database), 0, 0) + self.database + b"\0BEGIN",
         )
-        for kind, body in events:
-            self.put(kind, body)
-        self.put(EventType.XID, struct.pack("<Q", number))
+
+
+class _GtidLog(_Log):
+    """As MySQL 5.7 and later write it, `anonymous` with gtid_mode OFF."""
+
+    def __init__(self, database: str, source: bytes, *, anonymous: bool) -> None:
+        super().__init__(database)
+        self.source, self.anonymous = source, anonymous
+        self.put(EventType.PREVIOUS_GTIDS, bytes(8))
+
+    def begin(self, *, is_last: bool) -> None:
+        """Independent but for the first, as writesets (the default since 8.4) leave most: a
+        dependent one waits for two threads to wake."""
+        number = self.transactions
+        clock = number - 1 if is_last else min(number - 1, 1), number
+        uuid, named = (bytes(16), 0) if self.anonymous else (self.source, number)
+        kind = EventType.ANONYMOUS_GTID if self.anonymous else EventType.GTID
+        self.put(kind, struct.pack("<B16sqBqq", 1, uuid, named, 2, *clock))
+        super().begin(is_last=is_last)
+
+
+class _MariadbLog(_Log):
+    """A replica of MariaDB writes the GTID of a transaction into a table with it; where there is
+    none it writes a file."""
+
+    version, lengths = VERSIONS["mariadb"].server_version, VERSIONS["mariadb"].post_header_lengths
+
+    def begin(self, *, is_last: bool) -> None:
+        """Its GTID event stands for the BEGIN. Commits keep the log's order whatever the mode."""
+        flags = MariadbGtidEvent.TRANSACTIONAL | MariadbGtidEvent.ALLOW_PARALLEL
+        self.put(EventType.MARIADB_GTID, struct.pack("<QIB6x", self.transactions, 0, flags))
 
 
 def make_log(
@@ -92,15 +112,16 @@ def make_log(
     seed: int = 1,
     database: str = DATABASE,
     spent: Spent | None = None,
+    mariadb: bool = False,
 ) -> bytes:
     """The cell's log. `gtids`: as a source with gtid_mode ON writes them, anonymous for False, none
-    at all for None.
+    at all for None; `mariadb`: those of MariaDB.
 
     `marks`: two transactions insert 1 and 2 into the table `mark`, so that an onlooker sees when
     they are done: the last one, and the one behind a transaction of the cell's kind that is added
     ahead, opens the table and is not timed.
     """
-    log = _Log(database, gtids, random.Random(f"{seed}-{cell.name}").randbytes(16))
+    log = _log(database, gtids, random.Random(f"{seed}-{cell.name}").randbytes(16), mariadb)
     applied = replace(cell, transactions=cell.transactions + 1) if marks else cell
     for number, statements in enumerate(statements_of(applied, seed, spent)):
         if marks and number == 1:
@@ -111,6 +132,12 @@ def make_log(
     if marks:
         log.transaction(_mark(database, 2), is_last=True)
     return b"".join(log.parts)
+
+
+def _log(database: str, gtids: bool | None, source: bytes, mariadb: bool) -> _Log:
+    if mariadb:
+        return _MariadbLog(database)
+    return _Log(database) if gtids is None else _GtidLog(database, source, anonymous=not gtids)
 
 
 def _statement(database: str, cell: Cell, events: list[list[int]]) -> Iterator[tuple[int, bytes]]:

@@ -42,7 +42,7 @@ from applier.forecast.prices.calibration import (
     default_calibration,
     syncs_at,
 )
-from applier.forecast.prices.units import Prices
+from applier.forecast.prices.units import PLACE, Prices
 from applier.lazy_imports import needed
 from lookup.versions import rules_for
 
@@ -118,6 +118,7 @@ def fit(
         cores=cores,
         unsteadiness=_round(unsteadiness(scale_up, found)),
         unexplained=UNEXPLAINED | {name: _round(value) for name, value in off.items()},
+        shown=frozenset(name for name, at in PLACE.items() if amounts[:, at].any()),
     )
 
 

@@ -37,13 +37,12 @@ from applier.forecast.measurement.measurement_grid import (
     Cell,
     Spent,
 )
+from applier.forecast.measurement.server_words import ServerWords
 from applier.forecast.measurement.thread_clock import ThreadClock
 from applier.forecast.prices.calibration import DURABLE, RELAXED
 from applier.forecast.workload.loads import LoadReader
 from applier.mysql.client.connection import connect
 from applier.mysql.client.url import Endpoint
-from applier.replica.scheduling import LOGICAL_CLOCK
-from applier.replica.scheduling import rules_for as scheduling_of
 from lookup.versions import RULES, rules_for
 
 WAIT_SECONDS = 600.0
@@ -53,17 +52,8 @@ LOOK_SHARE, LONGEST_LOOK = 0.005, 0.02
 LOOK = "SELECT IFNULL(MAX(id), 0) FROM {}"
 """The last mark. Not COUNT(*): from 8.0.14 that starts threads of its own
 (innodb_parallel_read_threads), a core's work when repeated."""
-APPLIER_THREADS = ("replica_worker", "replica_sql", "slave_sql", "slave_worker")
 REPEATS = 3
 SHORT_SECONDS = 0.5
-OLD_WORDS = {
-    "STOP REPLICA": "STOP SLAVE", "RESET REPLICA ALL": "RESET SLAVE ALL",
-    "START REPLICA SQL_THREAD": "START SLAVE SQL_THREAD",
-    "CHANGE REPLICATION SOURCE TO SOURCE_HOST": "CHANGE MASTER TO MASTER_HOST",
-    "SHOW REPLICA STATUS": "SHOW SLAVE STATUS",
-    "replica_parallel_workers": "slave_parallel_workers",
-}  # fmt: skip
-"""Words of 8.0.23 and later -> those before."""
 SETTINGS = (
     "innodb_flush_log_at_trx_commit", "sync_binlog", "innodb_buffer_pool_size", "log_bin",
     "log_slave_updates", "log_replica_updates",
@@ -93,13 +83,17 @@ class ServerTarget:
         self.server_version = self.server.version
         self.rules = rules_for(self.server_version)
         self.name = "BINLOG statements" if relay_folder is None else "replication applier"
-        self._old = self.rules.name in ("5.6", "5.7") or self.rules.find_row
+        self._words = ServerWords(self.rules)
         self._log_end: tuple[Path, int] | None = None
         self.queue_seconds = 0.0
         """What was left out of the last time: the applier stood in line for a processor."""
         self._filled: tuple[tuple[Any, ...], Spent] | None = None
         self._busy()
         self._execute("SET SESSION sql_log_bin = 0")
+        self._applied: str | None = None
+        """What MariaDB has applied by its GTIDs, to which cells of its applier add."""
+        if self._words.is_mariadb and self.relay_folder is not None:
+            self._applied = self.server.value("SELECT @@GLOBAL.gtid_slave_pos")
         gtids = None if self.rules.find_row else self.server.value("SELECT @@GLOBAL.gtid_mode")
         self.gtids = (
             None if self.rules.name == "5.6" and gtids != "ON" else str(gtids).startswith("ON")
@@ -119,11 +113,8 @@ class ServerTarget:
     def runs_workers(self) -> bool:
         """Whether cells can have several workers: they need the applier itself, and marks of what
         depends on what in the log."""
-        return (
-            self.relay_folder is not None
-            and self.gtids is not None
-            and LOGICAL_CLOCK in scheduling_of(self.server_version).parallel_types
-        )
+        knows = self.gtids is not None or self._words.is_mariadb
+        return self.relay_folder is not None and knows and self._words.marks_independence
 
     def measure(self, cell: Cell) -> Measured:
         """A cell that is over soon is measured several times, on other rows, and the median
@@ -148,6 +139,7 @@ class ServerTarget:
                         seed=time.time_ns(),
                         database=self.database,
                         spent=spent,
+                        mariadb=self._words.is_mariadb and self.relay_folder is not None,
                     )
                 )
                 seconds = self._by_relay_log(log) if self.relay_folder else self._by_statements(log)
@@ -171,8 +163,9 @@ class ServerTarget:
 
     def close(self) -> None:
         """Takes away what was made on the server."""
+        position = [] if self._applied is None else [_position(self._applied)]
         try:
-            self._put_back(f"DROP DATABASE IF EXISTS {self.database}")
+            self._put_back(*position, f"DROP DATABASE IF EXISTS {self.database}")
         finally:
             self.server.close()
             self.looker.close()
@@ -253,8 +246,8 @@ class ServerTarget:
         self._put(file, log.read_bytes())
         self._put(index, f"./{file}\n".encode())
         self._replication(
-            "CHANGE REPLICATION SOURCE TO SOURCE_HOST = 'nowhere.invalid', RELAY_LOG_FILE ="
-            f" '{file}', RELAY_LOG_POS = 4"
+            "CHANGE REPLICATION SOURCE TO SOURCE_HOST = 'nowhere.invalid', "
+            f"{self._words.source_log}RELAY_LOG_FILE = '{file}', RELAY_LOG_POS = 4"
         )
         self._log_end = self._end_of_log()
         # its answer may come after the first mark
@@ -353,7 +346,7 @@ class ServerTarget:
     def _end_of_log(self) -> tuple[Path, int] | None:
         """Where the server's own binary log ends, if it can be read here and gives commits in
         microseconds."""
-        if self.relay_folder is None or self._old:
+        if self.relay_folder is None or self._words.is_old:
             return None
         try:
             name, size = self.server.texts("SHOW BINARY LOGS")[-1][:2]
@@ -378,15 +371,12 @@ class ServerTarget:
         """Of the thread that changes rows; None where the server or the kernel does not tell."""
         if self.relay_folder is None or self.rules.name == "5.6":
             return None
-        names = ", ".join(f"'thread/sql/{name}'" for name in APPLIER_THREADS)
-        query = (
-            f"SELECT thread_os_id FROM performance_schema.threads WHERE name IN ({names}) ORDER BY"
-            " name LIKE '%worker' DESC LIMIT 1"
-        )
         try:
             process = Path(str(self.looker.value("SELECT @@pid_file"))).read_text().strip()
-            return ThreadClock(int(process), int(str(self.looker.value(query))))
-        except (OSError, BinlagError):
+            return ThreadClock(
+                int(process), int(str(self.looker.value(self._words.applier_thread)))
+            )
+        except (OSError, ValueError, BinlagError):
             return None
 
     def _applier_error(self) -> str | None:
@@ -423,11 +413,7 @@ class ServerTarget:
                 )
             wanted["slave_rows_search_algorithms"] = cell.row_search
         if self.relay_folder is not None:
-            alone = "0" if self._old else "1"
-            workers = str(cell.workers) if cell.workers > 1 else alone
-            wanted[self._words("replica_parallel_workers")] = workers
-            if cell.workers > 1 and self._old:
-                wanted["slave_parallel_type"] = LOGICAL_CLOCK
+            wanted |= self._words.workers(cell.workers)
         before: dict[str, str] = {}
         try:
             with self._connected_again():
@@ -480,18 +466,16 @@ class ServerTarget:
     def _replication(self, *statements: str) -> None:
         self._execute(*(self._words(statement) for statement in statements))
 
-    def _words(self, statement: str) -> str:
-        if self._old:
-            for word, old in OLD_WORDS.items():
-                statement = statement.replace(word, old)
-        return statement
-
     def _execute(self, *statements: str) -> None:
         for statement in statements:
             self.server.execute(statement)
 
     def _rows(self, statement: str) -> Any:
         return self.server.texts(statement)
+
+
+def _position(gtids: str) -> str:
+    return f"SET GLOBAL gtid_slave_pos = {_literal(gtids)}"
 
 
 def _literal(value: str) -> str:

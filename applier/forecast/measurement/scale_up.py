@@ -16,10 +16,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from applier.forecast.lag.apply_steps import events_in_log
 from applier.forecast.measurement.measured import Measured
 from applier.forecast.measurement.measurement_grid import Cell
+from applier.forecast.measurement.server_words import ServerWords
 from applier.forecast.prices.calibration import SEVERAL_WORKERS, SHARED, SYNCS, TimePrice
 from applier.forecast.prices.units import Prices
+from applier.replica.scheduling import LOGICAL_CLOCK
 from applier.timing.work_clock import Machine, Turn, WorkClock
 from lookup.table_shape import PRIMARY
+from lookup.versions import rules_for
 
 ROWS_CHANGED = 8_000
 SHAPES = (1, 4)
@@ -77,7 +80,7 @@ def shared_prices(
     def errors(logarithms: Sequence[float]) -> list[float]:
         found = prices_at(logarithms)
         off = [
-            math.log(_ratio(one, prices, _machine(one.cell, found, cores, syncs)))
+            math.log(_ratio(one, prices, found, cores, syncs))
             - math.log(one.seconds / one.beside_seconds)
             for one in cells
         ]
@@ -130,7 +133,7 @@ def unexplained(
     factors: dict[str, list[float]] = {}
     for one in measured:
         if one.beside_seconds > 0 and one.seconds > 0:
-            said = _ratio(one, prices, _machine(one.cell, found, cores, syncs))
+            said = _ratio(one, prices, found, cores, syncs)
             name = SYNCS if one.cell.durable else SEVERAL_WORKERS
             factors.setdefault(name, []).append(said * one.beside_seconds / one.seconds)
     enough = {name: one for name, one in factors.items() if len(one) >= FEWEST_CELLS}
@@ -143,22 +146,22 @@ def _nine_of_ten(factors: Iterable[float]) -> float:
     return off[min(round(0.9 * len(off)), len(off) - 1)]
 
 
-def _machine(cell: Cell, found: Sequence[float], cores: int, syncs: float) -> Machine:
-    """What the workers of a cell share, at these prices."""
-    processor, waiting, transaction, event = found
-    number = syncs if cell.durable else 0.0
-    several = cell.workers > 1
-    return Machine(cores, several, processor * number, waiting * number, transaction, event)
-
-
-def _ratio(one: Measured, prices: Prices, machine: Machine) -> float:
-    """The clock's time for a cell, in times of the same with one worker and no syncs."""
+def _ratio(
+    one: Measured, prices: Prices, found: Sequence[float], cores: int, syncs: float
+) -> float:
+    """The clock's time for a cell, in times of the same with one worker and no syncs; `found` are
+    what workers share, in the order of GUESSES."""
     cell = one.cell
     alone = prices.cost(one.amounts)[0] / cell.transactions
-    clock = WorkClock(cell.workers, machine=machine)
+    kind = ServerWords(rules_for(one.server_version)).parallel_type
+    processor, waiting, transaction, event = found
+    number = syncs if cell.durable else 0.0
+    spins = cell.workers > 1 and kind == LOGICAL_CLOCK
+    machine = Machine(cores, spins, processor * number, waiting * number, transaction, event)
+    clock = WorkClock(cell.workers, machine=machine, parallel_type=kind)
     events = events_in_log(cell.events)
     done = 0.0
-    for number in range(1, TURNS + 1):
-        turn = Turn(alone, 0.0, 0.0, events, min(number - 1, 1), number)
+    for place in range(1, TURNS + 1):
+        turn = Turn(alone, 0.0, 0.0, events, min(place - 1, 1), place)
         done = max(done, clock.take(0.0, turn))
     return done / (TURNS * alone)

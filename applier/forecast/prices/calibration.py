@@ -115,6 +115,8 @@ class Calibration:
     readings."""
     unexplained: Mapping[str, float] = field(default_factory=lambda: dict(UNEXPLAINED))
     """What the clock is off beside that in nine of ten cells; names as in UNEXPLAINED."""
+    shown: frozenset[str] = frozenset()
+    """Units that its cells asked for, those that turned out to cost nothing included."""
     ships: bool = False
     """It comes with the package: its prices are those of another machine."""
 
@@ -140,7 +142,7 @@ class Calibration:
         units = {
             name: {"seconds": self.prices[name], "low": self.low[name], "high": self.high[name]}
             for name in UNITS
-            if self.high[name] > 0
+            if self.high[name] > 0 or name in self.shown
         }
         return {
             "format": FORMAT,
@@ -199,8 +201,7 @@ def default_calibration(rules_name: str) -> Calibration:
     known = {
         item.name.removesuffix(".json") for item in folder.iterdir() if item.name.endswith(".json")
     }
-    # MariaDB scans row by row, as 5.7 does
-    nearest = {"5.6": "5.7", "8.0": "9.7", "8.4": "9.7", "mariadb": "5.7"}
+    nearest = {"5.6": "5.7", "8.0": "9.7", "8.4": "9.7"}
     name = rules_name if rules_name in known else nearest[rules_name]
     text = (folder / f"{name}.json").read_text()
     return replace(_of(json.loads(text), f"the default for {name}"), ships=True)
@@ -254,4 +255,5 @@ def _of(data: dict[str, Any], source: str) -> Calibration:
         assumed,
         float(data.get("unsteadiness", 0.0)),
         UNEXPLAINED | {name: float(one) for name, one in data.get("unexplained", {}).items()},
+        frozenset(units),
     )

@@ -204,7 +204,7 @@ class Pricer:
         local = tuple(at for at in target.before if at < len(facts.definition.columns))
         shape, decision = shape_of(
             facts.definition, local, self.scenario.rules, self.scenario.row_search,
-            rows=rows, rows_per_value=facts.statistics, row_bytes=row_bytes,
+            rows=rows, rows_per_value=facts.statistics, met=facts.met_rows, row_bytes=row_bytes,
         )  # fmt: skip
         if shape.key == OTHER and decision.key is not None and not facts.known(decision.key):
             name = f"{target.table}.{decision.key.name}"
@@ -256,8 +256,9 @@ class Pricer:
         total = [0.0] * len(UNITS)
         total[PLACE["statement"]] = float(part.statements)
         if facts is not None and target.kind == "update":
-            chances = (index.split_chance(part.changed) for index in full_indexes(facts))
-            total[PLACE["full index"]] = sum(chances)
+            for index in full_indexes(facts):
+                total[PLACE["full index"]] += index.split_chance(part.changed)
+                total[PLACE["full leaf"]] += index.leaves_split(part.changed)
         reads, algorithm = 0.0, NOT_NEEDED
         touches = _Touched(facts, shape, target.kind, is_buffered=scenario.change_buffer)
         for (rows, distinct), times in sizes:

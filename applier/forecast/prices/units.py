@@ -28,9 +28,10 @@ UNITS: dict[str, str] = {
     "value": "one column of a changed row's image: unpacked, compared, packed again",
     "index entry": "one entry of a secondary index written or marked",
     "full index": (
-        "one transaction that moves entries within full leaves of a secondary index: they split,"
-        " and are merged again when purge takes the old entries out"
+        "one transaction that moves entries within full leaves of a secondary index: purge takes"
+        " the old ones out"
     ),
+    "full leaf": "one such leaf: it splits, and is merged again when the old entries are gone",
     "page": "one page of rows that an event's keys lead to: found, latched, locked, brought near",
     "far page": (
         "one such page that the processor's caches do not hold; steps in a secondary index come to"

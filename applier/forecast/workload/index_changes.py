@@ -25,6 +25,7 @@ from applier.binlog.table_map import TableMap
 from applier.errors import InputError
 from applier.forecast.inventory.facts import TableFacts
 from applier.forecast.inventory.key_places import FEWEST_VALUES, Spread, Values, spread_of
+from applier.forecast.workload.found_by import FoundBy
 from applier.forecast.workload.ranges import transaction_behind
 from applier.forecast.workload.row_counts import image_columns
 from applier.remote import address_of
@@ -45,15 +46,15 @@ Changed = Callable[[Event], Iterator[dict[str, Move]]]
 
 
 def with_index_changes(
-    facts: Mapping[str, TableFacts], files: Sequence[str]
+    facts: Mapping[str, TableFacts], files: Sequence[str], found_by: FoundBy | None = None
 ) -> dict[str, TableFacts]:
-    """The tables with what the sample shows of them. What cannot be read twice (a pipe) or at all
-    shows nothing: who reads the whole log says why."""
+    """The tables with what the sample shows of them; `found_by` is shown its events, too. What
+    cannot be read twice (a pipe) or at all shows nothing: who reads the whole log says why."""
     found = dict(facts)
     wanted = {name: one.definition for name, one in facts.items() if one.definition.secondary_keys}
     if not wanted:
         return found
-    sample = _Sample(wanted)
+    sample = _Sample(wanted, found_by)
     with suppress(InputError, OSError):
         for path, start in _stretches([file for file in files if _can_be_read_again(file)]):
             sample.read(path, start)
@@ -94,8 +95,8 @@ def _transaction_behind(file: str, offset: int) -> int | None:
 class _Sample:
     """What the updates of these tables change, as far as they were read."""
 
-    def __init__(self, tables: Mapping[str, TableDefinition]) -> None:
-        self.tables = tables
+    def __init__(self, tables: Mapping[str, TableDefinition], found_by: FoundBy | None) -> None:
+        self.tables, self._found_by = tables, found_by
         self.rows = Counter[str]()
         """Table -> rows of updates whose images could be compared."""
         self._moves: dict[tuple[str, str], list[Move]] = {}
@@ -164,6 +165,8 @@ class _Sample:
         if head.kind == "update":
             self._update(event, head, table_map)
         self._values(event, head, table_map)
+        if self._found_by is not None and head.kind != "write":
+            self._found_by.take(event, head, table_map)
 
     def _values(self, event: Event, head: RowsHead, table_map: TableMap) -> None:
         """Keeps the values of indexes of an event's first images."""

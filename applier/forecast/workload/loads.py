@@ -56,6 +56,7 @@ from applier.masking import mask
 from applier.replica.scheduling import marks_of
 from applier.tables.sql.statement_names import is_wanted
 from lookup.decision import decide
+from lookup.strategies import Decision
 from lookup.table import Key, TableDefinition
 from lookup.versions import ServerRules
 
@@ -109,6 +110,11 @@ class Schema:
 
     def key_of(self, table: str, columns: Columns) -> Key | None:
         """The key that may name several rows; None for one that names one, and for a scan."""
+        decision = self.decision_of(table, columns)
+        return None if decision is None else decision.key
+
+    def decision_of(self, table: str, columns: Columns) -> Decision | None:
+        """How a replica finds rows by a key that may name several; None where it does not."""
         definition = self.tables.get(table)
         if definition is None:
             return None
@@ -122,7 +128,7 @@ class Schema:
             or not set(decision.key.columns) <= set(columns)
         ):
             return None
-        return decision.key
+        return decision
 
 
 class ReadMap(NamedTuple):
