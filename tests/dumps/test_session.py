@@ -298,3 +298,53 @@ def test_a_default_of_a_float_with_digits() -> None:
     assert applier.load_schema(create + "INSERT INTO d.t (id) VALUES (1);")["d.t"].rows() == [
         (1, 0.0, 12.0, 0.12)
     ]
+
+
+UNKNOWN = """CREATE TABLE d.t (id INT AUTO_INCREMENT PRIMARY KEY, a INT NOT NULL DEFAULT 1,
+    at DATETIME DEFAULT CURRENT_TIMESTAMP, day DATE DEFAULT (CURRENT_DATE), n TEXT, KEY (at));
+INSERT INTO d.t VALUES (1, 1, '2001-01-01', '2001-01-01', 'x');
+"""
+
+
+@pytest.mark.parametrize(
+    "insert",
+    [
+        "(id) VALUES (2)",
+        "(id, at) VALUES (2, '2001-01-01')",
+        "(id, at, day) VALUES (2, NOW(), '2001-01-01')",
+        "(at, day, n) VALUES ('2001-01-01', '2001-01-01', UUID())",
+        "(at, day, n) VALUES ('2001-01-01', '2001-01-01', LAST_INSERT_ID())",
+        "(at, day, n) VALUES ('2001-01-01', '2001-01-01', f(1))",
+        "(a, at, day) VALUES (NULL, '2001-01-01', '2001-01-01')",
+    ],
+)
+def test_what_a_dump_leaves_to_the_server_that_loads_it_is_not_guessed(
+    insert: str, tmp_path: Path
+) -> None:
+    """Nobody needs such a value to explain a table; the rows themselves are refused."""
+    path = tmp_path / "seed.sql"
+    path.write_text(f"{UNKNOWN}INSERT INTO d.t {insert};\n-- Dump completed\n")
+    tables = applier.load_schema(path)
+    with pytest.raises(ReplicationError) as caught:
+        tables["d.t"].rows()
+    assert caught.value.number == 1235
+    assert CliRunner().invoke(cli, ["explain", str(path)]).exit_code == 0
+
+
+def test_an_insert_of_a_dump_that_updates() -> None:
+    """Adminer's INSERT+UPDATE."""
+    sql = "CREATE TABLE d.t (id INT PRIMARY KEY, n INT); INSERT INTO d.t VALUES (1, 1);"
+    sql += (
+        "INSERT INTO d.t (id, n) VALUES\n(1,\t5),\n(2,\t6)\nON DUPLICATE KEY UPDATE n = VALUES(n);"
+    )
+    assert applier.load_schema(sql)["d.t"].rows() == [(1, 5), (2, 6)]
+
+
+def test_timestamps_beside_expressions_are_in_the_time_zone_of_the_dump() -> None:
+    sql = "SET time_zone = '+02:00'; CREATE TABLE d.t (id INT PRIMARY KEY, at TIMESTAMP NULL);"
+    sql += "INSERT INTO d.t VALUES (1 + 1, '2024-01-01 02:00:00'), (1, '2024-01-01 02:00:00');"
+    sql += "INSERT INTO d.t VALUES (1, NULL) ON DUPLICATE KEY UPDATE at = '2024-01-01 03:00:00';"
+    assert applier.load_schema(sql)["d.t"].rows() == [
+        (1, datetime(2024, 1, 1, 1, tzinfo=UTC)),
+        (2, datetime(2024, 1, 1, tzinfo=UTC)),
+    ]

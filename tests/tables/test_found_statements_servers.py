@@ -295,6 +295,18 @@ UPDATE fixed SET a = a / 3, b = b * 1.1, c = c + 0.5;
 UPDATE fixed SET c = b, a = b;
 """,
     ),
+    (
+        ("9.7", "mariadb"),
+        """
+CREATE TABLE moments (id INT PRIMARY KEY, a DATE DEFAULT (CURRENT_DATE),
+    b DATETIME DEFAULT (UTC_TIMESTAMP()), c BIGINT DEFAULT (UNIX_TIMESTAMP()));
+SET time_zone = '+05:00';
+SET TIMESTAMP = 1000000000;
+INSERT INTO moments (id) VALUES (1);
+SET TIMESTAMP = 1100000000;
+INSERT INTO moments (id, a) VALUES (2, DEFAULT);
+""",
+    ),
 )
 
 
