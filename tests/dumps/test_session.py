@@ -348,3 +348,12 @@ def test_timestamps_beside_expressions_are_in_the_time_zone_of_the_dump() -> Non
         (1, datetime(2024, 1, 1, 1, tzinfo=UTC)),
         (2, datetime(2024, 1, 1, tzinfo=UTC)),
     ]
+
+
+def test_variables_put_back_with_ifnull() -> None:
+    """HeidiSQL's last lines."""
+    sql = "SET @OLD_TIME_ZONE = @@TIME_ZONE; SET TIME_ZONE = '+00:00'; SET @OLD_SQL_MODE = 'ANSI';"
+    sql += "SET TIME_ZONE = IFNULL(@OLD_TIME_ZONE, 'system'), SQL_MODE = IFNULL(@NONE, '');"
+    sql += 'CREATE TABLE d.t (a TEXT); INSERT INTO d.t VALUES ("x");'
+    sql += "SET SQL_MODE = IFNULL(@OLD_SQL_MODE, ''); INSERT INTO \"d\".\"t\" VALUES ('y');"
+    assert applier.load_schema(sql)["d.t"].rows() == [("x",), ("y",)]
