@@ -24,6 +24,7 @@ from applier.error_codes import Code
 from applier.errors import InputError
 from applier.tables.dml.value_lists import value_rows
 from applier.tables.engine import MemoryTable
+from applier.tables.expressions.operands import Session
 from applier.tables.sql.quoting import hex_bytes
 from lookup.table import Column
 
@@ -36,7 +37,12 @@ Convert = Callable[[bytes], Any]
 
 
 def insert_rows(
-    table: MemoryTable, columns: tuple[int, ...], statement: bytes, start: int, session: DumpSession
+    table: MemoryTable,
+    columns: tuple[int, ...],
+    statement: bytes,
+    start: int,
+    session: DumpSession,
+    expressions: Session,
 ) -> Iterator[tuple[Any, ...]]:
     """The rows of a VALUES list as stored values of `columns`. Raises InputError where the list
     cannot be read."""
@@ -55,7 +61,7 @@ def insert_rows(
     yield from zip(*by_column, strict=True)
     if statement[at:].strip(b" \t\r\n;"):
         text = CHARSETS[client].decode(statement[at:]).lstrip(" \t\r\n,")
-        yield from value_rows(definition, columns, text)
+        yield from value_rows(definition, columns, text, expressions)
 
 
 @lru_cache(maxsize=256)

@@ -176,8 +176,8 @@ class DumpSession:
         return _known(token.value)
 
     def _value(self, parser: Parser, name: str) -> Any:
-        """The value of an expression that is one word, literal or variable; UNKNOWN for any
-        other."""
+        """The value of an expression that is one word, literal or variable, or IFNULL of two;
+        UNKNOWN for any other."""
         start = parser.at
         token = parser.next()
         value: Any = token.value
@@ -192,10 +192,19 @@ class DumpSession:
             )
         elif token.kind == "word" and token.value.upper() == "DEFAULT":
             value = DEFAULTS.get(_bare(name))
+        elif token.kind == "word" and token.value.upper() == "IFNULL" and parser.op() == "(":
+            value = self._first_not_null(Parser(parser.parenthesized()), name)
         if parser.done or parser.op() == ",":
             return _known(value) if _bare(name) == "character_set_client" else value
         parser.skip_until(",")
         return UNKNOWN
+
+    def _first_not_null(self, parser: Parser, name: str) -> Any:
+        """Of the two in IFNULL(@OLD_…, …), with which HeidiSQL puts a variable back."""
+        first = self._value(parser, name)
+        parser.expect(",")
+        second = self._value(parser, name)
+        return second if first is None else first
 
 
 def _known(charset: Any) -> Any:

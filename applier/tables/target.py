@@ -20,7 +20,7 @@ from applier.errors import ReplicationError
 from applier.result import Cost, ReplayResult, RowsRecord
 from applier.tables.catalog import Tables, no_such_table
 from applier.tables.engine import MemoryTable
-from applier.tables.expressions.defaults import default_row, row_generator
+from applier.tables.expressions.defaults import missing_row, row_generator
 from applier.tables.expressions.operands import Dialect, Session
 from applier.tables.images import RowImages
 from lookup.batch import ApplyOptions, CorruptRow, RowFailure, RowsOutcome, RowsShape
@@ -195,7 +195,7 @@ class RowsApplier:
             complete=len(stored) == len(definition.columns),
             bitmap_full=images.bitmap_full,
             defaults=(
-                default_row(definition)
+                missing_row(definition, self.tables.dialect)
                 if rules_look_beyond and len(before_columns) < len(definition.columns)
                 else None
             ),
@@ -255,7 +255,7 @@ def _row_maker(
 
     def make(old: Row | None, image: Image) -> Row:
         if old is None and not defaults:
-            defaults.append(default_row(definition))
+            defaults.append(missing_row(definition, dialect))
         row = list(defaults[0] if old is None else old)
         if old is None and auto is not None:
             row[auto] = table.auto_increment

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import applier
 from applier.binlog.types import json
-from tests.applier.logs import log, replay_log, transaction
+from tests.applier.logs import insert, log, replay_log, transaction
 from tests.binlog.build import packed, rows, table_map, write
 
 
@@ -361,3 +361,25 @@ def test_partial_updates_that_cannot_be_applied(
     assert says in str(error)
     assert (error.table, error.position is not None, error.file is not None) == ("d.t", True, True)
     assert tables["d.t"].rows() == [(1, '{"a": 1}')]
+
+
+MOMENTS = """CREATE TABLE d.t (id INT PRIMARY KEY, n INT DEFAULT 7,
+    at DATETIME DEFAULT CURRENT_TIMESTAMP, day DATE DEFAULT (CURRENT_DATE), two INT DEFAULT (1 + 1),
+    zero TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP);"""
+
+
+def test_columns_of_the_replica_whose_default_is_of_the_moment(tmp_path: Path) -> None:
+    """They get the event's time in the replica's own time zone (seen on 9.7.4 and 5.7.29); MariaDB
+    10.11.18 leaves NULL or zero."""
+    content = log(*insert(1, 1))
+    tables, result = replay_log(tmp_path, content, MOMENTS, server="9.7")
+    assert result.error is None
+    with pytest.raises(applier.ReplicationError, match="no log tells the moment"):
+        tables["d.t"].rows()
+    tables, result = replay_log(
+        tmp_path, content, applier.load_schema(MOMENTS, server="mariadb"), server="mariadb"
+    )
+    assert (result.error, tables["d.t"].rows()) == (
+        None,
+        [(1, 7, None, None, 2, "0000-00-00 00:00:00")],
+    )

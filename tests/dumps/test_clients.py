@@ -26,17 +26,17 @@ SQL = (
         "CREATE TABLE shop.parent (id INT PRIMARY KEY AUTO_INCREMENT, name VARCHAR(20), "
         "b VARBINARY(10), t TIMESTAMP NULL, bits BIT(9),"
         " e ENUM('a','b'), f DOUBLE, g INT AS (LENGTH(name) + 1), l VARCHAR(10) CHARACTER SET "
-        "latin1, bl BLOB, d DATETIME(3))"
+        "latin1, bl BLOB, d DATETIME(3), m DOUBLE(15,8))"
     ),
     (
         "CREATE TABLE shop.child (id INT PRIMARY KEY, p INT, k INT, KEY k (k), FOREIGN KEY (p) "
         "REFERENCES shop.parent (id))"
     ),
     (
-        "INSERT INTO shop.parent (name, b, t, bits, e, f, l, bl, d) VALUES ('a\\'b\\\\c\\n\\t;\"', "
-        "0x00ff27, '2024-01-01 10:00:00', 5, 'a',"
-        " 1.5e300, 'é', 0x00010203ff5c27, '2024-01-01 10:00:00.125'), (NULL, NULL, NULL, NULL, "
-        "NULL, NULL, NULL, NULL, NULL)"
+        "INSERT INTO shop.parent (name, b, t, bits, e, f, l, bl, d, m) VALUES "
+        "('a\\'b\\\\c\\n\\t;\"', 0x00ff27, '2024-01-01 10:00:00', 5, 'a',"
+        " 1.5e300, 'é', 0x00010203ff5c27, '2024-01-01 10:00:00.125', 10/7), (NULL, NULL, "
+        "NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)"
     ),
     "INSERT INTO shop.child VALUES (1, 1, 7), (2, 1, 7)",
     "CREATE VIEW shop.v AS SELECT id FROM shop.parent",

@@ -261,6 +261,52 @@ INSERT INTO aliased VALUES (1, 1), (2, 2), (3, 3), (4, 4);
 DELETE FROM aliased AS d PARTITION (p0) WHERE d.id > 2;
 """,
     ),
+    (
+        ALL,
+        """
+CREATE TABLE given (id INT PRIMARY KEY, n DECIMAL(20,10), t VARCHAR(20), f DOUBLE);
+INSERT INTO given VALUES (1, 0.1, '0.1', 0.1), (2, 1.005, '1.005', 1.005), (3, -1.5, '-1.5', -1.5),
+    (4, 1.42857143, '1.42857143', 1.42857143), (5, 0.57142857, '0.57142857', 0.57142857),
+    (6, -0.333333333, '-0.333333333', -1e0 / 3), (7, 999.996, '999.996', 999.996),
+    (8, 8.125, '8.125', 8.125), (9, 0.005, '4.9999e-3', 4.9999e-3), (10, 33.335, '33.335', 33.335),
+    (11, -2.5, '-2.5', -2.5), (12, 1.99999999, ' 1.9999999949', 1.9999999949), (13, 0, '', 1e-9);
+CREATE TABLE fixed (id INT AUTO_INCREMENT PRIMARY KEY, a FLOAT(8,2), b DOUBLE(15,8) DEFAULT 0.12345,
+    c DOUBLE(5,0), d FLOAT(12,6), e DOUBLE(6,3));
+INSERT INTO fixed (a, b, c, d, e) SELECT n, n, n, n, n FROM given;
+INSERT INTO fixed (a, b, c, d, e) SELECT t, t, t, t, t FROM given;
+INSERT INTO fixed (a, e) VALUES (1.005, '2.0005'), (99999999.99, -1e9), ('9999999.9', 9999);
+INSERT INTO fixed (b, c) VALUES (1e9, 123456), (-1e300, 2.5), (1.42857143, -99999.6);
+INSERT INTO fixed (a, b, c, d, e) VALUES (1e-9, 1.9999999949e0, 2.5e0, -4.9999999e-3, 0.0005e0);
+UPDATE fixed SET e = id / 7, a = id * 1.005, c = id * 1.5 WHERE id < 10;
+INSERT INTO fixed (a, b) SELECT c, c FROM fixed;
+""",
+    ),
+    (
+        ("mariadb",),
+        """
+CREATE TABLE given (id INT PRIMARY KEY, f DOUBLE, g FLOAT);
+INSERT INTO given VALUES (1, 0.1, 0.1), (2, 1.005, 1.005), (3, 1.42857143, -1e0 / 3),
+    (4, 1e30, 1e30);
+CREATE TABLE fixed (id INT AUTO_INCREMENT PRIMARY KEY, a FLOAT(8,2), b DOUBLE(15,8),
+    c DOUBLE(5,0));
+INSERT INTO fixed (a, b, c) SELECT f, f, f FROM given;
+INSERT INTO fixed (a, b, c) SELECT g, g, g FROM given;
+UPDATE fixed SET a = a / 3, b = b * 1.1, c = c + 0.5;
+UPDATE fixed SET c = b, a = b;
+""",
+    ),
+    (
+        ("9.7", "mariadb"),
+        """
+CREATE TABLE moments (id INT PRIMARY KEY, a DATE DEFAULT (CURRENT_DATE),
+    b DATETIME DEFAULT (UTC_TIMESTAMP()), c BIGINT DEFAULT (UNIX_TIMESTAMP()));
+SET time_zone = '+05:00';
+SET TIMESTAMP = 1000000000;
+INSERT INTO moments (id) VALUES (1);
+SET TIMESTAMP = 1100000000;
+INSERT INTO moments (id, a) VALUES (2, DEFAULT);
+""",
+    ),
 )
 
 

@@ -182,7 +182,6 @@ def test_bytes_that_are_no_utf8() -> None:
         ("INSERT INTO d.t (zz) VALUES (1)", "unknown column `zz`"),
         ("INSERT INTO d.t VALUES ('abc')", "abc"),
         ("INSERT INTO d.t VALUES (1),(", "more was expected"),
-        ("INSERT INTO d.t VALUES (f(1))", "function F"),
         ("INSERT INTO d.t VALUES (1) garbage", "garbage"),
         ("INSERT INTO d.t VALUES (99999999999)", "Out of range"),
         ("INSERT INTO d.k VALUES (1),(1)", "Duplicate entry '1' for key"),

@@ -241,6 +241,26 @@ def test_a_double_too_large_for_a_float() -> None:
         assert to_python(column)(error.closest) == most
 
 
+@pytest.mark.parametrize(
+    ("column", "value", "stored"),
+    [
+        (Column("c", "double", length=15, scale=8), "1.42857143", 1.4285714299999999),
+        (Column("c", "double", length=15, scale=8), Decimal("-0.333333333333"), -0.33333333),
+        (Column("c", "double", length=5, scale=0), 2.5, 2.0),
+        (Column("c", "float", length=8, scale=2), "1.005", struct.unpack("<f", b"\0\0\x80?")[0]),
+    ],
+)
+def test_a_fixed_number_of_decimals(column: Column, value: object, stored: float) -> None:
+    """The server adds the rounded part behind the point to the whole one."""
+    assert to_python(column)(from_sql(column)(value)) == stored
+
+
+def test_a_fixed_number_of_digits() -> None:
+    column = Column("c", "double", length=5, scale=2)
+    error = refused(column, "-1000")
+    assert (error.number, to_python(column)(error.closest)) == (1264, -999.99)
+
+
 # BIT, YEAR
 
 

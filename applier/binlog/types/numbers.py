@@ -144,27 +144,46 @@ def float_to_text(column: Column) -> Callable[[bytes], str]:
     return lambda stored: double_text(to_python(stored))
 
 
+def float_limit(column: Column) -> float:
+    """The largest number that a FLOAT or DOUBLE takes; (M,D) leaves it M - D digits before the
+    point."""
+    if column.length is not None:
+        return float(10 ** (column.length - column.scale)) - 1.0 / 10.0**column.scale
+    return FLOAT_MAX if column.type == "float" else sys.float_info.max
+
+
+def rounded_float(column: Column) -> Callable[[float], float]:
+    """What FLOAT(M,D) and DOUBLE(M,D) make of a number (`Field_real::truncate`, sql/field.cc;
+    MariaDB: `truncate_double`): the part behind the point is rounded by itself, so that the sum can
+    be one bit beside the number with these digits. Without (M,D) it stays as it is."""
+    if column.length is None:
+        return lambda number: number
+    scale = 10.0**column.scale
+
+    def convert(number: float) -> float:
+        if math.isinf(number):
+            return number
+        whole = math.floor(number)
+        return whole + round((number - whole) * scale) / scale
+
+    return convert
+
+
 def float_from_sql(column: Column) -> Callable[[object], bytes]:
     """FLOAT and DOUBLE from SQL values. The function raises ValueRefused: 1264 out of range, 1366
     no number."""
     pack = float_codec(column).pack
+    rounded, most = rounded_float(column), float_limit(column)
 
     def convert(value: object) -> bytes:
-        number = float(to_decimal(value)) if not isinstance(value, float) else value
-        if math.isinf(number):
-            most = FLOAT_MAX if column.type == "float" else sys.float_info.max
+        number = rounded(value if isinstance(value, float) else float(to_decimal(value)))
+        if abs(number) > most:
             raise ValueRefused(
                 1264,
                 f"Out of range value for column '{column.name}'",
                 pack(math.copysign(most, number)),
             )
-        try:
-            return pack(number)
-        except OverflowError:
-            most = math.copysign(FLOAT_MAX, number)
-            raise ValueRefused(
-                1264, f"Out of range value for column '{column.name}'", pack(most)
-            ) from None
+        return pack(number)
 
     return _truncating(convert)
 

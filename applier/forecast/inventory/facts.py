@@ -11,12 +11,13 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from applier.error_codes import Code
-from applier.errors import UsageError
+from applier.errors import ReplicationError, UsageError
 from applier.forecast.inventory.key_places import KeyOrder, Spread, key_order
 from applier.forecast.inventory.pool import ENTRY_BYTES, PAGE
 from applier.spelling import did_you_mean
@@ -199,11 +200,21 @@ def facts_of_tables(tables: Iterable[MemoryTable]) -> dict[str, TableFacts]:
             for key in definition.keys
             if not key.is_functional and not key.multi_valued and key.kind == "btree"
         ]
-        duplicates = {key.name: table.rows_per_value(key) for key in usable if len(table)}
+        duplicates = _duplicates(table, usable) if len(table) else {}
         rows = float(len(table)) if filled else None
         found[definition.full_name] = TableFacts(
             definition, rows, COUNTED if filled else ASSUMED, duplicates
         )
+    return found
+
+
+def _duplicates(table: MemoryTable, keys: Iterable[Key]) -> dict[str, float]:
+    """Key name -> rows that share a value; without the keys of which a value is not known, such as
+    NOW() in a dump."""
+    found = {}
+    for key in keys:
+        with suppress(ReplicationError):
+            found[key.name] = table.rows_per_value(key)
     return found
 
 

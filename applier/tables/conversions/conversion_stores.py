@@ -7,7 +7,6 @@ the statement is not in a log.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Sequence
 from decimal import Decimal
@@ -15,7 +14,12 @@ from typing import Any
 
 from applier.binlog.charsets import charset
 from applier.binlog.types import ValueRefused, from_sql, json
-from applier.binlog.types.numbers import float_codec, integer_range
+from applier.binlog.types.numbers import (
+    float_codec,
+    float_limit,
+    integer_range,
+    rounded_float,
+)
 from applier.binlog.types.texts import MAX_BYTES, strip_pad
 from applier.tables.collations.collation import sort_key
 from applier.tables.collations.weight_keys import Incomparable
@@ -29,7 +33,6 @@ _NUMBER = re.compile(r"[ \t\n\v\f\r]*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-
 _SIGNED = re.compile(r"[ \t\n\v\f\r]*[-+]?[0-9]{1,21}\Z")
 _UNSIGNED = re.compile(r"[ \t\n\v\f\r]*\+?([0-9]{1,21})\Z")
 _ENUM_DIGITS = 5
-_MAX = {"float": 3.4028234663852886e38, "double": 1.7976931348623157e308}
 
 
 # numbers
@@ -53,21 +56,14 @@ def _integer(_old: Column, new: Column, _rules: ConversionRules) -> Store:
 
 
 def _real(_old: Column, new: Column, _rules: ConversionRules) -> Store:
-    """(M,D) rounds and limits (`Field_real::truncate`)."""
-    pack, most = float_codec(new).pack, _MAX[new.type]
-    scale = 10.0**new.scale
-    if new.length is not None:
-        most = min(most, float(10 ** (new.length - new.scale)) - 1.0 / scale)
+    """(M,D) rounds and limits."""
+    pack, most, rounded = float_codec(new).pack, float_limit(new), rounded_float(new)
 
     def store(value: Any) -> bytes:
         number = float(value)
         if new.unsigned and number < 0:
             number = 0.0
-        if new.length is not None and not math.isinf(number):
-            whole = math.floor(number)
-            number = whole + round((number - whole) * scale) / scale
-        number = min(max(number, -most), most)
-        return pack(number)
+        return pack(min(max(rounded(number), -most), most))
 
     return store
 

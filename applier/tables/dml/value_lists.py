@@ -7,10 +7,10 @@ from typing import Any
 
 from applier.binlog.types import ValueRefused
 from applier.error_codes import Code
-from applier.errors import InputError
+from applier.errors import InputError, ReplicationError
 from applier.tables.expressions.defaults import default_row
-from applier.tables.expressions.operands import Dialect, Scope, Session
-from applier.tables.expressions.row_expressions import compile_expression
+from applier.tables.expressions.operands import Scope, Session
+from applier.tables.expressions.row_expressions import compile_expression, unevaluated
 from applier.tables.expressions.storing import storer
 from applier.tables.sql.sql_text import Parser
 from lookup.table import TableDefinition
@@ -27,24 +27,27 @@ def split_commas(text: str) -> list[str]:
 
 
 def value_rows(
-    definition: TableDefinition, columns: tuple[int, ...], text: str
+    definition: TableDefinition, columns: tuple[int, ...], text: str, session: Session
 ) -> Iterator[tuple[Any, ...]]:
     """The rows of a VALUES list that holds expressions, as stored values of `columns`.
 
-    Raises InputError for what cannot be read, and for rows of another width.
+    A value that cannot be had, such as NOW() in a dump, is one of `Unevaluated`. Raises InputError
+    for what cannot be read, and for rows of another width.
     """
     parser = Parser(text)
-    dialect = Dialect()
-    defaults = default_row(definition)
-    scope = Scope(defaults, Session())
+    dialect = session.dialect
+    defaults = default_row(definition, session)
+    scope = Scope(defaults, session)
 
     def stored(piece: str, at: int) -> Any:
         if piece.upper() == "DEFAULT":
             return defaults[at]
+        column = definition.columns[at]
         try:
-            return storer(definition.columns[at], compile_expression(piece, definition), dialect)(
-                scope
-            )
+            operand = compile_expression(piece, definition, dialect)
+            return storer(column, operand, dialect)(scope)
+        except ReplicationError as error:
+            return unevaluated(column, error)
         except ValueRefused as refused:
             if refused.closest is None:
                 raise

@@ -68,7 +68,7 @@ ONLY_DATES = Domain(DATES, _dated)
 
 def moment(session: Session) -> datetime:
     """The time of the statement in UTC, without tzinfo."""
-    return session.now - session.offset
+    return session.clock - session.offset
 
 
 def _now(call: Call) -> Operand:
@@ -76,7 +76,7 @@ def _now(call: Call) -> Operand:
     keep = 10 ** (6 - digits)
 
     def value(scope: Scope) -> Value:
-        now = scope.session.now
+        now = scope.session.clock
         return datetime_to_parts(now.replace(microsecond=now.microsecond // keep * keep))
 
     return Operand(OperandKind.DATETIME, value, call.sql, digits)

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from applier.binlog.time_zone import to_utc
-from applier.binlog.types import ValueRefused, from_sql
+from applier.binlog.types import Unevaluated, ValueRefused, from_sql
 from applier.binlog.types.temporal import (
     pack_datetime,
     pack_time,
@@ -28,7 +28,7 @@ from lookup.handler import Row
 from lookup.table import Column, TableDefinition
 
 if TYPE_CHECKING:
-    from applier.tables.expressions.operands import Session
+    from applier.tables.expressions.operands import Dialect, Session
 
 
 def implicit_default(column: Column) -> Any:
@@ -85,7 +85,7 @@ def _system_time(column: Column, session: Session | None) -> Any:
                 " a test DB"
             ),
         )
-    if column.system_time == "end" or session is None:
+    if column.system_time == "end" or session is None or not session.is_recorded:
         return END_OF_TIME
     return from_sql(column)(to_utc(session.now, session.zone).replace(tzinfo=None))
 
@@ -160,7 +160,9 @@ def _in_session_time(column: Column, session: Session) -> Column:
 @lru_cache(maxsize=256)
 def _static_defaults(definition: TableDefinition) -> tuple[Any, ...] | None:
     """Defaults of all columns when none of them depends on the moment."""
-    moving = ("current_timestamp", "now", "localtime", "uuid", "rand", "curdate", "curtime", "next")
+    from applier.tables.expressions.operands import Session
+
+    moving = ("uuid", "rand", "next")
     if any(
         column.default and any(word in column.default.lower() for word in moving)
         for column in definition.columns
@@ -168,7 +170,10 @@ def _static_defaults(definition: TableDefinition) -> tuple[Any, ...] | None:
         return None
     if any(column.system_time for column in definition.columns):
         return None
-    return tuple(column_default(column) for column in definition.columns)
+    values = tuple(
+        column_default(column, Session(is_recorded=False)) for column in definition.columns
+    )
+    return None if any(value.__class__ is Unevaluated for value in values) else values
 
 
 def default_row(definition: TableDefinition, session: Session | None = None) -> Row:
@@ -177,6 +182,29 @@ def default_row(definition: TableDefinition, session: Session | None = None) -> 
     if fixed is not None:
         return fixed
     return tuple(column_default(column, session) for column in definition.columns)
+
+
+def missing_row(definition: TableDefinition, dialect: Dialect) -> Row:
+    """What columns get that a row image does not have (`prepare_record`, sql/rpl_record.cc).
+
+    For a DEFAULT of the moment MySQL takes the event's time in the replica's own time zone, which
+    no log tells: it is one of `Unevaluated`. MariaDB takes NULL, or zero in a NOT NULL column (seen
+    on 10.11.18).
+    """
+    from applier.tables.expressions.operands import Session
+
+    timed = Session.at_utc(dialect)
+    row = default_row(definition, replace(timed, is_recorded=False))
+    if not dialect.mariadb:
+        return row
+    return tuple(
+        (None if column.nullable else implicit_default(column))
+        if value.__class__ is Unevaluated and then.__class__ is not Unevaluated
+        else value
+        for column, value, then in zip(
+            definition.columns, row, default_row(definition, timed), strict=True
+        )
+    )
 
 
 def complete_rows(
@@ -190,7 +218,7 @@ def complete_rows(
     if columns == tuple(range(len(definition.columns))) and generate is None:
         yield from rows
         return
-    base = default_row(definition)
+    base = default_row(definition, session)
     for values in rows:
         row = list(base)
         for column, value in zip(columns, values, strict=True):

@@ -127,6 +127,9 @@ def dialect_of(server: str) -> Dialect:
     return Dialect(mariadb=server == "mariadb", old=server in OLD_SERVERS)
 
 
+_UNRECORDED = "write the value as a literal, or leave the table out with --exclude-table"
+
+
 @dataclass
 class Session:
     """What a statement's session gives its expressions. `now` in the session's time zone, `offset`
@@ -148,6 +151,8 @@ class Session:
     numbers: NumberSteps = ONE_BY_ONE
     lc_time_names: int = 0
     """The server's number of a locale; 0: en_US."""
+    is_recorded: bool = True
+    """Whether a log tells `now` and `last_insert_id`; nobody knows those of a dump."""
 
     @classmethod
     def at_utc(cls, dialect: Dialect) -> Session:
@@ -160,6 +165,13 @@ class Session:
         return Dialect(
             self.sql_mode, self.mariadb, self.old, self.client, self.collation, self.comment_version
         )
+
+    @property
+    def clock(self) -> datetime:
+        """`now`. Raises ReplicationError 1235 where it is not recorded."""
+        if not self.is_recorded:
+            raise ReplicationError(1235, "no log tells the moment of this value", hint=_UNRECORDED)
+        return self.now
 
     def random(self) -> float:
         """RAND() from the seeds of a RAND event (`my_rnd`, mysys/my_rnd.cc). Raises

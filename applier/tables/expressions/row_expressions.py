@@ -85,7 +85,7 @@ def constant_value(column: Column, sql: str, session: Session | None = None) -> 
     except ReplicationError as error:
         if error.number == 1054:
             error = unsupported(f"the default of `{column.name}`, which other columns decide")
-        return _unevaluated(column, error)
+        return unevaluated(column, error)
 
 
 def literal_value(sql: str, session: Session) -> str | int | None:
@@ -98,7 +98,8 @@ def literal_value(sql: str, session: Session) -> str | int | None:
     return value if isinstance(value, (str, int)) else None
 
 
-def _unevaluated(column: Column, error: ReplicationError) -> Unevaluated:
+def unevaluated(column: Column, error: ReplicationError) -> Unevaluated:
+    """What stands for a value that is refused with 1235. Raises any other error."""
     if error.number != 1235:
         raise error
     return Unevaluated(column.name, error)
@@ -128,7 +129,7 @@ def generated_columns(
                     raise
                 new[at] = refused.closest
             except ReplicationError as error:
-                new[at] = _unevaluated(column, error)
+                new[at] = unevaluated(column, error)
         return tuple(new)
 
     return generate
@@ -142,7 +143,7 @@ def _generator(
             column, compile_expression(column.expression or "NULL", definition, dialect), dialect
         )
     except ReplicationError as error:
-        unknown = _unevaluated(column, error)
+        unknown = unevaluated(column, error)
         return lambda scope: unknown
 
 

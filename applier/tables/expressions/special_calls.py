@@ -20,6 +20,7 @@ from applier.tables.expressions.operands import (
     OperandKind,
     Scope,
     Session,
+    Value,
     as_text,
     column_operand,
     constant,
@@ -255,12 +256,13 @@ def _random(rules: ExpressionGrammar) -> Operand:
 def _last_insert_id(rules: ExpressionGrammar) -> Operand:
     rules.parser.expect("(")
     rules.parser.expect(")")
-    return Operand(
-        OperandKind.INTEGER,
-        lambda scope: scope.session.last_insert_id,
-        "LAST_INSERT_ID()",
-        unsigned=True,
-    )
+
+    def value(scope: Scope) -> Value:
+        if not scope.session.is_recorded:
+            raise unsupported("LAST_INSERT_ID() of a dump")
+        return scope.session.last_insert_id
+
+    return Operand(OperandKind.INTEGER, value, "LAST_INSERT_ID()", unsigned=True)
 
 
 def _equal(order: Callable[..., int | None]) -> Callable[..., bool | None]:

@@ -17,6 +17,7 @@ from applier.binlog.charsets import charset
 from applier.binlog.types import ValueRefused, from_sql
 from applier.binlog.types import json as json_documents
 from applier.binlog.types.names import zerofill_width
+from applier.binlog.types.numbers import float_limit, rounded_float
 from applier.binlog.types.texts import labels_of
 from applier.tables.expressions.comparisons import ASCII_EXACT
 from applier.tables.expressions.moment_storing import MOMENT_WRITERS
@@ -66,7 +67,6 @@ def _numeric(target: StoreColumn) -> Write:
     column, operand = target.column, target.operand
     convert = from_sql(column)
     is_integer = "int" in column.type
-    rounds = column.type in ("float", "double") and bool(column.scale)
     if operand.kind in (
         OperandKind.LABELS,
         OperandKind.BINARY,
@@ -88,6 +88,8 @@ def _numeric(target: StoreColumn) -> Write:
         prepare = number
 
     digits_differ = target.dialect.old or target.dialect.mariadb
+    is_copied = _may_be_copied(target)
+    rounded = rounded_float(column) if is_copied else float
     # 5.x copies a DATE column into an integer one as a DATETIME (seen on 5.7.29)
     has_clock = is_integer and target.dialect.old and operand.kind is OperandKind.DATE
     has_clock = has_clock and operand.column is not None
@@ -100,7 +102,7 @@ def _numeric(target: StoreColumn) -> Write:
             raise target.unknown()
         if is_integer and digits_differ and isinstance(found, str) and TWO_POINTS.match(found):
             raise target.unknown()
-        if rounds and not _stays_whole(found, column):
+        if is_copied and (rounded(found) != found or abs(found) > float_limit(column)):
             raise target.unknown()
         if is_integer and isinstance(found, float):
             found = round(found) if abs(found) < 1 << 65 else Decimal(found)
@@ -115,20 +117,18 @@ def _numeric(target: StoreColumn) -> Write:
     return write
 
 
+def _may_be_copied(target: StoreColumn) -> bool:
+    """MySQL copies a FLOAT or DOUBLE column into a (M,D) of its type without rounding, and each
+    expression that a SELECT keeps in a temporary table is such a column (`fields_are_memcpyable`,
+    sql/field_conv.cc 9.7, and 5.7); MariaDB rounds."""
+    column, operand = target.column, target.operand
+    is_fixed = column.type in ("float", "double") and column.length is not None
+    is_written = operand.literal or operand.kind is not OperandKind.DOUBLE
+    return is_fixed and not is_written and not target.dialect.mariadb
+
+
 _HUGE_EXPONENT = re.compile(r"[0-9.][eE][-+]?0*[1-9][0-9]{8}")
 """Servers differ in what such a text becomes."""
-
-
-def _stays_whole(value: Any, column: Column) -> bool:
-    """FLOAT(M,D) and DOUBLE(M,D) round; a whole number that fits is what it was, however they do
-    it."""
-    try:
-        number = Decimal(value)
-    except ArithmeticError:
-        return False
-    return number == number.to_integral_value() and abs(number) < Decimal(10) ** (
-        (column.length or 0) - column.scale
-    )
 
 
 def _text(target: StoreColumn) -> Write:
