@@ -108,13 +108,19 @@ class EngineTraits:
     forgotten."""
     spatial_finds_nothing: bool = False
     """A SPATIAL key that is read for a single value finds no row (InnoDB)."""
+    bulk_inserts: bool = False
+    """`ServerRules.bulk_inserts` are its own (InnoDB)."""
     shows_others: bool = False
     """The rows stand in other tables (MERGE)."""
 
 
 ENGINES: dict[str, EngineTraits] = {
     "innodb": EngineTraits(
-        clustered=True, transactional=True, foreign_keys=True, spatial_finds_nothing=True
+        clustered=True,
+        transactional=True,
+        foreign_keys=True,
+        spatial_finds_nothing=True,
+        bulk_inserts=True,
     ),
     "rocksdb": EngineTraits(clustered=True, transactional=True),
     "myisam": EngineTraits(duplicate_position=True),

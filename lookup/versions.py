@@ -68,6 +68,9 @@ class ServerRules:
     replace_keeps_children: bool = False
     """REPLACE carries out no ON DELETE for a row whose referenced values the new one has, too: the
     server and not InnoDB looks after foreign keys (seen on 9.7.4)."""
+    bulk_inserts: bool = False
+    """InnoDB stores what a statement inserts into an empty table at the statement's end, where
+    unique_checks and foreign_key_checks are off (MariaDB 10.7 and later)."""
     source_word: str = "source"
     """What the server calls the source in its messages."""
 
@@ -121,6 +124,7 @@ RULES: dict[str, ServerRules] = {
             table_scan_passes=1,
             engine_side_counters=False,
             counts_free_slots=False,
+            bulk_inserts=True,
             source_word="master",
         ),
     )

@@ -11,9 +11,12 @@ from applier.errors import NOT_SUPPORTED, ReplicationError
 from applier.options import ReplayOptions
 from applier.result import ReplayResult
 from applier.tables.catalog import Tables
-from applier.tables.sql.statement_names import names_of
+from applier.tables.sql.statement_names import names_of, text_and_lexis
+from applier.tables.sql.stored_calls import may_call_stored
 
 _CALLS = re.compile(r"(?i)\b(CALL|EXECUTE)\b")
+_UNKNOWN = ""
+"""Among the tables of `ReplayResult.inexact`: any table may have been changed."""
 _DROPS = re.compile(rb"(?i)\s*DROP\s+(TABLE|DATABASE|SCHEMA)\b")
 
 
@@ -33,8 +36,12 @@ class InexactTables:
             raise error
         if error.number == NOT_SUPPORTED:
             database, dot, table = (error.table or "").partition(".")
-            own = [f"{self.options.rewrite.get(database, database)}{dot}{table}"]
-            self._add(own if query is None else self._changed(query), error.message)
+            changed = {f"{self.options.rewrite.get(database, database)}{dot}{table}"}
+            if query is not None:
+                changed = self._changed(query)
+                if may_call_stored(*text_and_lexis(query)):
+                    changed.add(_UNKNOWN)
+            self._add(changed, error.message)
         self.result.note(
             f"skipped by --skip-errors: {error.message}",
             number=error.number,
@@ -71,7 +78,8 @@ class InexactTables:
 
     def _changed(self, query: Query) -> set[str]:
         """Tables that a statement changes, by their names here, and those that follow them by
-        foreign keys and triggers; "" where they are not known."""
+        foreign keys and triggers; with _UNKNOWN where a view, or what a trigger calls, changes
+        others."""
         rewrite = self.options.rewrite
         left = [
             (rewrite.get(database, database), name) for database, name in names_of(query).tables
@@ -80,13 +88,22 @@ class InexactTables:
         unknown = not found
         while left:
             name = left.pop()
+            unknown = unknown or name in self.tables.views
             new = self.tables.foreign_keys.followers(name, "on_delete", "on_update")
             for body in self.tables.triggers.bodies(*name):
                 new |= self._named_in(body)
-                unknown = unknown or _CALLS.search(body) is not None
+                unknown = unknown or self._may_change_others(body)
             left += new - found
             found |= new
-        return {f"{database}.{name}" for database, name in found} | ({""} if unknown else set())
+        return {f"{database}.{name}" for database, name in found} | (
+            {_UNKNOWN} if unknown else set()
+        )
+
+    def _may_change_others(self, body: str) -> bool:
+        """Whether a trigger's body may change tables that it does not name: by what it calls, or
+        through a view."""
+        names_view = any(_is_named(view.lower(), body.lower()) for _, view in self.tables.views)
+        return names_view or _CALLS.search(body) is not None or may_call_stored(body)
 
     def _named_in(self, body: str) -> set[tuple[str, str]]:
         definitions = (table.definition for table in self.tables)

@@ -96,6 +96,7 @@ class MemoryTable:
 
     def _clear(self) -> None:
         self.auto_increment = 1
+        self.had_deletes = False  # so that InnoDB may have pages for it though no row is left
         self._rows: dict[Ref, Row] = {}
         self._next_ref = 0
         self._free_refs: list[int] = []
@@ -362,6 +363,7 @@ class MemoryTable:
         and then nothing has changed."""
         row = self._rows[ref]
         self._remove(ref, row)
+        self.had_deletes = True
         if self._slots:
             self._free_refs.append(ref)
         if self.journal is not None:
@@ -415,6 +417,7 @@ class MemoryTable:
         twin._next_ref = self._next_ref
         twin._free_refs = self._free_refs.copy()
         twin.auto_increment = self.auto_increment
+        twin.had_deletes = self.had_deletes
         for own, other in zip(twin._uniques, self._uniques, strict=True):
             own.refs = other.refs.copy()
         return twin

@@ -18,6 +18,7 @@ from applier.binlog.table_map import TableMap
 from applier.binlog.types.json import JsonDiff
 from applier.errors import ReplicationError
 from applier.result import Cost, ReplayResult, RowsRecord
+from applier.tables.bulk_inserts import BulkInserts
 from applier.tables.catalog import Tables, no_such_table
 from applier.tables.engine import MemoryTable
 from applier.tables.expressions.defaults import missing_row, row_generator
@@ -92,14 +93,25 @@ class RowsApplier:
     source_version: int = 0
     """Who wrote the log, as 80030; 0 for MariaDB."""
     _plans: dict[RowsHead, TablePlan] = field(default_factory=dict)
+    _bulk: BulkInserts | None = field(init=False)
+    """None for servers that have none."""
+
+    def __post_init__(self) -> None:
+        options = self.options
+        self._bulk = (
+            BulkInserts() if options.rules.bulk_inserts and not options.idempotent else None
+        )
 
     def apply(self, event: Event, rows: RowsHead, table_map: TableMap, transaction: Named) -> None:
         """One event. Raises ReplicationError where the applier stops; what the event cost is in the
         result then, too."""
         plan = self._plans.get(rows)
         if plan is None or plan.table_map is not table_map or plan.table.replaced:
-            plan = self._plan(rows, table_map)
+            plan = self._kept_plan(rows, table_map)
         table = plan.table
+        if self._bulk is not None and (seen := self._bulk.seen(table, rows)) is not table:
+            plan = self._plan(rows, table_map, seen)
+            table = seen
         images = plan.images.rows(event, rows)
         misread = _Misreader(event, rows, plan).rows_behind if plan.may_misread else None
         if table.foreign_keys is not None:
@@ -169,11 +181,18 @@ class RowsApplier:
         database = self.rename.get(table_map.database, table_map.database)
         return self.tables.get(database, table_map.table)
 
-    def _plan(self, rows: RowsHead, table_map: TableMap) -> TablePlan:
-        database = self.rename.get(table_map.database, table_map.database)
+    def _kept_plan(self, rows: RowsHead, table_map: TableMap) -> TablePlan:
         table = self.table_of(table_map)
         if table is None:
+            database = self.rename.get(table_map.database, table_map.database)
             raise no_such_table(database, table_map.table)
+        plan = self._plan(rows, table_map, table)
+        if len(self._plans) >= MOST_PLANS:
+            self._plans.clear()
+        self._plans[rows] = plan
+        return plan
+
+    def _plan(self, rows: RowsHead, table_map: TableMap, table: MemoryTable) -> TablePlan:
         definition = table.definition
         table.open()
         images = RowImages(
@@ -202,7 +221,7 @@ class RowsApplier:
         )
         rows_plan = RowsPlan(table, shape, self.options)
         key = rows_plan.decision.key
-        plan = TablePlan(
+        return TablePlan(
             table_map,
             table,
             images,
@@ -215,10 +234,6 @@ class RowsApplier:
             ),
             rows.kind == "update" and self.options.idempotent and before_columns != after_columns,
         )
-        if len(self._plans) >= MOST_PLANS:
-            self._plans.clear()
-        self._plans[rows] = plan
-        return plan
 
     def _compares(self, table: MemoryTable) -> bool:
         """Whether rows of the table may be looked up by comparing them as a whole.

@@ -378,7 +378,8 @@ def test_a_copy_of_a_table_with_a_backtick_in_its_name_is_not_exact_either(tmp_p
         (b"ON DELETE CASCADE", None, {"d.p", "d.c"}), (b"ON UPDATE SET NULL", None, {"d.p", "d.c"}),
         (b"ON DELETE RESTRICT", None, {"d.p"}),
         (b"", b"INSERT INTO w VALUES (1)", {"d.p", "d.w", "d.wc"}),
-        (b"", b"BEGIN CALL q(1); END", {"d.p", ""}),
+        (b"", b"BEGIN CALL q(1); END", {"d.p", ""}), (b"", b"SET @a = f(NEW.a)", {"d.p", ""}),
+        (b"", b"BEGIN IF (NEW.a) THEN SET @a = ABS(NEW.a); END IF; END", {"d.p"}),
     ],
 )  # fmt: skip
 def test_what_follows_a_skipped_statement_is_not_exact_either(

@@ -373,6 +373,13 @@ CREATE TABLE t (a ENUM(0x6100, 'b\n\\', 'c''  ') CHARACTER SET binary, b ENUM('�
   c SET(0x8EA0, 0x41) CHARACTER SET sjis, d ENUM(0xe4) CHARACTER SET latin1, e ENUM('a', 'a ') CHARACTER SET binary, f SET('x ', 'x') CHARACTER SET binary);
 INSERT INTO t VALUES (1, 1, 3, 1, 2, 1), (2, 3, 1, 1, 1, 3), (3, 2, 2, 1, 'a ', 'x');
 
+-- 5.7: labels end at a zero byte, but for wide characters
+CREATE TABLE t (a ENUM(0x6100, 'b'), b SET('x', 0x610062, 'c'), c ENUM('a \0b', 'c') CHARACTER SET latin1, d ENUM('a\0b', 'c') CHARACTER SET ucs2, e SET(0x6100, 'c') CHARACTER SET binary);
+INSERT INTO t VALUES (1, 7, 1, 1, 1), ('b', 'a', 'c', 2, 2);
+ALTER TABLE t ADD h INT, MODIFY a ENUM('b', 'a\0c'), DROP b;
+CREATE TABLE u (a ENUM('\0', '\0b', 'c'), b ENUM(0x6100, 'a'));
+INSERT INTO u VALUES (2, 2), ('c', 'a');
+
 -- 5.7: labels as bytes, with trailing spaces, escapes and characters that the character set lacks
 SET sql_mode = '';
 CREATE TABLE t (a ENUM('b\n\\', 'c''  ') CHARACTER SET binary, b ENUM('ä  ', 'ÿ', 'жz') CHARACTER SET latin1,

@@ -20,7 +20,7 @@ from applier.tables.expressions.operands import Dialect, unsupported
 from applier.tables.merge_tables import altered_merge, is_merge
 from applier.tables.partitioning.partition_exchange import exchange_rows
 from applier.tables.partitioning.subpartitions import kept_rows
-from lookup.handler import DuplicateKey, Row, traits_of
+from lookup.handler import DuplicateKey, Ref, Row, traits_of
 from lookup.table import TableDefinition
 
 CHECKED_PARTITIONS = frozenset({"ANALYZE", "CHECK", "OPTIMIZE", "REPAIR"})
@@ -63,6 +63,7 @@ def alter_table(
     discarded = change.discards or isinstance(table, DiscardedTable)
     new = DiscardedTable(definition) if discarded else table_of(definition)
     new.auto_increment = change.auto_increment or table.auto_increment
+    new.had_deletes = table.had_deletes and not copied
     conversions = replace(rules.conversions, copies=copied)
     convert = row_converter(
         table.definition,
@@ -89,7 +90,7 @@ def alter_table(
     )
     try:
         if ignoring:
-            _load_first(new, rows)
+            _load_first(new, rows, partitioned=table.definition.partitioned)
         else:
             new.load(rows)
     except DuplicateKey as duplicate:
@@ -110,22 +111,29 @@ def _kept_rows(table: MemoryTable, new: MemoryTable, dialect: Dialect) -> list[R
     return [row for _, row in table.scan()]
 
 
-def _load_first(table: MemoryTable, rows: Iterable[Row]) -> None:
+def _load_first(table: MemoryTable, rows: Iterable[Row], *, partitioned: bool) -> None:
     """Of rows with the same unique key the one that is read first stays
     (`copy_data_between_tables`, seen on MariaDB 10.11.18).
 
-    Raises ReplicationError 1235 for the clustered key of InnoDB, of which that server loses the
-    first row, too: `ALTER IGNORE TABLE t ADD PRIMARY KEY (a)` of 2, 1, 1, 3 leaves 2 and 3.
+    InnoDB keeps the undo record of the last row only, and takes that row back for each that it
+    passes over: one that was stored before it found its other key taken; but for the clustered key
+    the row before it, whatever that is (`ALTER IGNORE TABLE t ADD PRIMARY KEY (a)` of 2, 1, 1, 3
+    leaves 2 and 3). Raises ReplicationError 1235 where the rows come from partitions, which are
+    read one after the other.
     """
     definition = table.definition
+    clustered = definition.primary if traits_of(definition).clustered else None
+    last: Ref | None = None
     for row in rows:
         try:
-            table.insert(row)
+            last = table.insert(row)
         except DuplicateKey as duplicate:
-            if traits_of(definition).clustered and duplicate.key == definition.primary:
-                raise unsupported(
-                    f"ALTER IGNORE of rows with the same {duplicate.key.name}"
-                ) from None
+            if partitioned:
+                what = f"ALTER IGNORE of partitions' rows with the same {duplicate.key.name}"
+                raise unsupported(what) from None
+            if duplicate.key == clustered and last is not None:
+                table.delete(last)
+            last = None
 
 
 def _order_key(definition: TableDefinition, name: str) -> Callable[[Row], Any]:

@@ -58,14 +58,16 @@ _CONSTRAINT = re.compile(
 def names_of(query: Query) -> StatementNames:
     """What a statement of a log changes. One that cannot be read counts as one about its default
     database."""
+    sql, lexis = text_and_lexis(query)
+    return names_in_sql(sql, query.database.decode("utf-8", "surrogateescape"), lexis)
+
+
+def text_and_lexis(query: Query) -> tuple[str, Lexis]:
+    """A statement of a log as its session wrote it, and how it is read; version comments count as
+    SQL."""
     number = query.variables.client_collation
-    sql = statement_text(number, query.sql)
-    database = query.database.decode("utf-8", "surrogateescape")
-    return names_in_sql(
-        sql,
-        database,
-        Lexis.of(query.variables.sql_mode or 0, client=charset_of_collation(number).name),
-    )
+    lexis = Lexis.of(query.variables.sql_mode or 0, client=charset_of_collation(number).name)
+    return statement_text(number, query.sql), lexis
 
 
 class Choosing(Protocol):
