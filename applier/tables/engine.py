@@ -36,7 +36,6 @@ first."""
 _DERIVED = frozenset(
     "_clustered_ref _uniques _views _order _ordered _contents _equal _checksums".split()
 )
-
 Change = tuple["MemoryTable", Ref | None, Row | None, Ref | None, Row | None]
 """What undoing needs: table, ref and row before, ref and row after; None where there was or is no
 row."""
@@ -106,9 +105,8 @@ class MemoryTable:
     def _derive(self) -> None:
         """What follows from the definition and the rows: _DERIVED, as without rows."""
         definition = self.definition
-        self._clustered_ref: Callable[[Row], Ref] | None = None
-        if self._clustered is not None:
-            self._clustered_ref = ref_extractor(definition, self._clustered)
+        clustered = self._clustered
+        self._clustered_ref = None if clustered is None else ref_extractor(definition, clustered)
         self._uniques = [
             UniqueView(definition, key, self._extractor(key))
             for key in definition.sorted_keys
