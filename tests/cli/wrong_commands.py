@@ -224,7 +224,7 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "crashtest --transactions 99999999999999999999": ("BL301", ("--transactions",)),
     "crashtest --seed x": ("BL301", ("'x' is not a whole number",)),
     "crashtest --require nonsense --transactions 1": ("BL302", ("axes: engine, kind",)),
-    "crashtest folder": ("BL301", ("'folder' is a directory",)),
+    "crashtest folder": ("BL119", ("folder has no index of logs",)),
     "--json replay good.000001":
         ("BL301", ("write it behind the command: binlag COMMAND --json; see binlag --help",)),
     "replay folder": ("BL119", ("folder has no index of logs",)),

@@ -214,7 +214,7 @@ def test_measurements_make_a_calibration(server: Server, tmp_path: Path) -> None
     cells = [*CELLS, Cell(NO_KEY, 20_000, "delete", 10, 1, 40)]
     with ServerTarget(endpoint(server), relay_folder=server.data) as target:
         found = fit([target.measure(cell) for cell in cells], settings=target.settings)
-    assert found.server_version.startswith(server.name.split()[-1])
+    assert server.name.split()[-1] in found.server_version
     assert found.settings["sync_binlog"] == "0"
     assert max(found.prices.seconds) > 0
 
@@ -232,7 +232,9 @@ def test_the_schema_of_a_live_server(server: Server) -> None:
     table = facts["live.t"]
     assert (table.rows, table.rows_from) == (200, "statistics of the server")
     assert [key.name for key in table.definition.keys] == ["PRIMARY", "k"]
-    assert table.duplicates["k"] == pytest.approx(40, rel=0.2)
+    # MariaDB's InnoDB says half of what it counts (ha_innobase::info_low, 10.11)
+    shared = 20 if "MariaDB" in server.name else 40
+    assert table.duplicates["k"] == pytest.approx(shared, rel=0.2)
     server.execute("DROP DATABASE live")
 
 
