@@ -17,8 +17,8 @@ from lookup.table import Key, TableDefinition
 
 
 def counted_on_server(endpoint: Endpoint) -> CountRows:
-    """By point reads of the index, in one statement. None where the account may not read the table,
-    or where no condition leads to a value (a prefix, an expression)."""
+    """By point reads of the index, one statement for each key. It counts nothing where the account
+    may not read the table, or where no condition leads to a value (a prefix, an expression)."""
 
     def count(definition: TableDefinition, key: Key, values: Sequence[Values]) -> Sequence[int]:
         try:
