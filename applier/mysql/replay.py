@@ -16,7 +16,8 @@ from applier.binlog.events import Query, parse
 from applier.binlog.header import EventType
 from applier.binlog.refusals import lost_events
 from applier.binlog.transactions import TransactionKind
-from applier.errors import BinlagError, ReplicationError
+from applier.error_codes import Code
+from applier.errors import BinlagError, InputError, ReplicationError
 from applier.mysql.batches import BEGIN, Batches, Connected
 from applier.mysql.client.connection import ServerLost
 from applier.mysql.client.row_count import RowCount
@@ -26,6 +27,7 @@ from applier.mysql.positions.checkpoint import DdlMarker
 from applier.mysql.positions.checkpoint_tracker import CheckpointTracker, PreparedTransactions
 from applier.mysql.statements.ddl import (
     ALREADY_DONE,
+    FORMULA,
     commits_by_itself,
     fingerprint,
     is_atomic_create,
@@ -253,6 +255,7 @@ class Replay:
         old, self._marker = self._marker, None
         allowed: frozenset[int] = frozenset()
         if old is not None and (old.file, old.offset) == (start.file, start.offset):
+            _check_formula(old)
             if old.fingerprint != before:
                 self.outcome.note(DONE_BEFORE)
                 self._move(source)
@@ -280,3 +283,13 @@ class Replay:
             self.batches.forget_tables()
         if not is_atomic_create(text_of(query)):
             self.count.leave_out_since(rows - self._rows_before, self.batches.own_rows)
+
+
+def _check_formula(marker: DdlMarker) -> None:
+    if not marker.fingerprint.startswith(FORMULA):
+        raise InputError(
+            "another version of binlag was stopped at this DDL statement, and this one cannot tell"
+            " whether it was carried out",
+            code=Code.REPLAY_ROW,
+            hint="look at the table, then go on with that version, or start again",
+        )

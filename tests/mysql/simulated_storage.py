@@ -149,8 +149,8 @@ class Storage:
              lambda session: [_texts(45, "utf8mb4_general_ci", "utf8mb4")]),
             (r"SHOW SESSION STATUS", lambda session: [(b"Handler_write", b"0")]),
             (r"SHOW CREATE TABLE `w`\.`(\w+)`", self._show_create),
-            (r"SELECT 1 FROM information_schema.TABLES WHERE .*TABLE_NAME=CONVERT\(X'(\w+)'",
-             self._is_there),
+            (r"(SELECT \d+ FROM information_schema.TABLES WHERE .*TABLE_NAME=CONVERT.*)",
+             self._which_are_there),
             (r"SELECT E.TRANSACTIONS.*T.TABLE_NAME=CONVERT\(X'(\w+)'", self._traits),
             (r"SELECT NAME, TABLE_ID",
              lambda session: [_texts(f"w/{name}", table.number) for name,
@@ -228,12 +228,14 @@ class Storage:
             raise Refused(1146)
         return [_texts(name, self.tables[name].create)]
 
-    def _is_there(self, session: Session, name: str) -> Found:
-        return [(b"1",)] if bytes.fromhex(name).decode() in self.tables else []
+    def _which_are_there(self, session: Session, sql: str) -> Found:
+        """One SELECT of a number for each name."""
+        asked = re.findall(r"SELECT (\d+) FROM .*?TABLE_NAME=CONVERT\(X'(\w+)'", sql)
+        return [_texts(n) for n, name in asked if bytes.fromhex(name).decode() in self.tables]
 
     def _traits(self, session: Session, name: str) -> Found:
         table = self.tables.get(bytes.fromhex(name).decode())
-        return [] if table is None else [_texts("YES", int(bool(table.unique)))]
+        return [] if table is None else [(b"YES", b"1" if table.unique else None)]
 
     # the replay's own tables
 

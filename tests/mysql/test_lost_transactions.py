@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
-from applier.mysql import batches
+from applier.error_codes import Code
+from applier.errors import InputError
+from applier.mysql import batches, replay
 from applier.mysql.client.url import Endpoint
 from applier.mysql.into import ReplayWatch, replay_into
 from applier.mysql.into_options import IntoOptions
@@ -205,6 +207,21 @@ def test_ddl_whose_position_is_not_written_is_recognised(
     again = stage.go(workers=2)
     assert (again.error, again.notes) == (None, {DONE_BEFORE: 1})
     assert stage.all_is_done()
+
+
+def test_a_fingerprint_of_another_version_tells_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its difference from this one's would say that the statement was carried out."""
+    ddl = [query(b"CREATE TABLE w.made (id INT PRIMARY KEY) /* 1 */", b"w")]
+    stage = Stage(log_of(tmp_path, ddl, count_up(2, 1)), monkeypatch)
+    stage.server.faults = [Fault("wait", 1, b"UPDATE `binlag`.`slave_relay_log_info` SET `Relay")]
+    assert getattr(stage.go().error, "number", 0) == 1205
+    monkeypatch.setattr(replay, "FORMULA", "another:")
+    error = stage.go().error
+    assert isinstance(error, InputError)
+    assert error.code == Code.REPLAY_ROW
+    assert "cannot tell whether it was carried out" in str(error)
 
 
 def test_with_gtids_ddl_whose_position_is_not_written_counts(

@@ -7,19 +7,21 @@ from dataclasses import dataclass
 
 from applier.mysql.client.connection import Server
 
-_KEYS = (
-    "SELECT 1 FROM information_schema.STATISTICS WHERE TABLE_SCHEMA={0} AND TABLE_NAME={1} AND"
-    " NON_UNIQUE=0 GROUP BY INDEX_NAME HAVING SUM(NULLABLE='YES')=0"
+_INDEXES = (
+    "SELECT NON_UNIQUE=0 AND SUM(NULLABLE='YES')=0 AS IS_KEY FROM information_schema.STATISTICS"
+    " WHERE TABLE_SCHEMA={0} AND TABLE_NAME={1} GROUP BY INDEX_NAME, NON_UNIQUE"
 )
-_REFERRING = (
-    "SELECT 1 FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE UNIQUE_CONSTRAINT_SCHEMA={0}"
-    " AND REFERENCED_TABLE_NAME={1}"
-)
-_SQL = (
-    f"SELECT E.TRANSACTIONS, EXISTS ({_KEYS}) OR EXISTS ({_REFERRING}) FROM"
+_TABLE = (
+    f"SELECT E.TRANSACTIONS, (SELECT MAX(IS_KEY) FROM ({_INDEXES}) I) FROM"
     " information_schema.TABLES T JOIN information_schema.ENGINES E ON E.ENGINE=T.ENGINE WHERE"
     " T.TABLE_SCHEMA={0} AND T.TABLE_NAME={1}"
 )
+"""The last column is NULL for a table without indexes."""
+_REFERRING = (
+    "SELECT 1 FROM information_schema.REFERENTIAL_CONSTRAINTS WHERE UNIQUE_CONSTRAINT_SCHEMA={0}"
+    " AND REFERENCED_TABLE_NAME={1} LIMIT 1"
+)
+"""5.x opens every table of the server for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +60,17 @@ class TargetTables:
                 f"CONVERT(X'{text.encode('utf-8', 'surrogateescape').hex()}' USING utf8)"
                 for text in place
             )
-            rows = self._side.query(_SQL.format(schema, name))
-            self._known[place] = (
-                TargetTable(rows[0][0] == b"YES", rows[0][1] == b"0") if rows else ABSENT
-            )
+            self._known[place] = self._ask(schema, name)
         return self._known[place]
+
+    def _ask(self, schema: str, name: str) -> TargetTable:
+        """Foreign keys need an index of the table that they refer to, so a table without any is not
+        looked for among those."""
+        rows = self._side.query(_TABLE.format(schema, name))
+        if not rows:
+            return ABSENT
+        transactions, has_key = rows[0]
+        scanned = has_key is None or (
+            has_key == b"0" and not self._side.query(_REFERRING.format(schema, name))
+        )
+        return TargetTable(transactions == b"YES", scanned)
