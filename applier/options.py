@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from applier.arguments import at_least
 from applier.binlog.header import FIRST_EVENT
 from applier.binlog.selection.filters import Moment, TimeRange, gtids_of
+from applier.binlog.selection.name_case import lower_case
 from applier.binlog.selection.table_filter import EVERYTHING, FilterTally, TableFilter
 from applier.error_codes import Code
 from applier.errors import UsageError
@@ -27,7 +28,8 @@ class ReplayOptions:
 
     `server`: whose rules hold, None for the log's own. `row_search`: slave_rows_search_algorithms,
     None for the version's default. `idempotent`: slave_exec_mode. `skip_errors`: slave_skip_errors,
-    None stands for "all". `conversions`: slave_type_conversions. `only`: the tables that are
+    None stands for "all". `conversions`: slave_type_conversions. `lower_case_names`:
+    lower_case_table_names is 1. `only`: the tables that are
     replayed, by their names in the log. `rewrite`: old database -> new one. Positions are bytes:
     the first counts in the first file, the last in the last file. Times are seconds since 1970.
     """
@@ -39,6 +41,7 @@ class ReplayOptions:
     only: TableFilter = EVERYTHING
     rewrite: dict[str, str] = field(default_factory=dict)
     conversions: frozenset[str] = frozenset()
+    lower_case_names: bool = False
     start_position: int | None = None
     stop_position: int | None = None
     start_time: float | None = None
@@ -94,6 +97,7 @@ def parse_options(
     exclude_table: str | Iterable[str] = (),
     rewrite_db: str | Iterable[str] | Mapping[str, str] = (),
     type_conversions: str = "",
+    lower_case_table_names: int | None = None,
     start_position: int | None = None,
     stop_position: int | None = None,
     start_datetime: Moment = None,
@@ -122,15 +126,25 @@ def parse_options(
             code=Code.OPTION_VALUE,
             hint=f"give a list of {', '.join(sorted(CONVERSIONS))}",
         )
+    if lower_case_table_names not in (None, 0, 1):
+        raise UsageError(
+            f"--lower-case-table-names: {lower_case_table_names!r} is neither 0 nor 1",
+            code=Code.OPTION_VALUE,
+            hint="give 1 for a log of a server with 1 or 2",
+        )
+    lower_case_names = bool(lower_case_table_names)
     times = TimeRange.of(start_datetime, stop_datetime)
     return ReplayOptions(
         server=server,
         row_search=row_search_of(row_search, server),
         idempotent=exec_mode == "idempotent",
         skip_errors=parse_skip_errors(skip_errors),
-        only=TableFilter.of(database, table, exclude_database, exclude_table),
-        rewrite=_rewrite(rewrite_db),
+        only=TableFilter.of(
+            database, table, exclude_database, exclude_table, lower_case_names=lower_case_names
+        ),
+        rewrite=_rewrite(rewrite_db, lower_case_names=lower_case_names),
         conversions=conversions,
+        lower_case_names=lower_case_names,
         start_position=start_position,
         stop_position=stop_position,
         start_time=times.start,
@@ -195,7 +209,9 @@ def parse_skip_errors(value: str | int | Iterable[int]) -> frozenset[int] | None
     return frozenset(numbers)
 
 
-def _rewrite(value: str | Iterable[str] | Mapping[str, str]) -> dict[str, str]:
+def _rewrite(
+    value: str | Iterable[str] | Mapping[str, str], *, lower_case_names: bool
+) -> dict[str, str]:
     many = [value] if isinstance(value, str) else value
     pairs = (
         value.items()
@@ -210,4 +226,6 @@ def _rewrite(value: str | Iterable[str] | Mapping[str, str]) -> dict[str, str]:
                 code=Code.OPTION_VALUE,
                 hint="write it as --rewrite-db FROM:TO",
             )
+    if lower_case_names:
+        return {lower_case(old): lower_case(new) for old, new in rules.items()}
     return rules

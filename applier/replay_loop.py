@@ -123,6 +123,7 @@ class ReplayLoop:
     ) -> None:
         self.tables = tables
         self.options = options
+        tables.lower_case_names = options.lower_case_names
         self.result = ReplayResult()
         self.result.keep = self.result.events.append if keep_events else on_rows
         self.tally = options.tally()

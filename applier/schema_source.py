@@ -54,7 +54,12 @@ def tables_of(
     """The same, of what was chosen already. `rows`: those of a live server are wanted, too. Raises
     UsageError, InputError."""
     reader = SchemaPlace(source, password_file).reader(selection, rows=rows)
-    return load_dump(reader, server=asked_rules(server).name, note=note)
+    return load_dump(
+        reader,
+        server=asked_rules(server).name,
+        lower_case_names=selection.only.lower_case_names,
+        note=note,
+    )
 
 
 __all__ = ["Selection", "load_schema", "tables_of"]

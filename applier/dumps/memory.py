@@ -45,20 +45,24 @@ SESSION_STATEMENTS = frozenset(
 
 
 def load_dump(
-    reader: DumpReader, *, server: str, note: Callable[[str], None] | None = None
+    reader: DumpReader,
+    *,
+    server: str,
+    lower_case_names: bool = False,
+    note: Callable[[str], None] | None = None,
 ) -> Tables:
     """The tables of a dump. `server`: a row of `lookup.versions.RULES`, whose defaults hold where
     the SQL leaves something open.
 
     `note` is told what was left out or assumed. Raises InputError with file and line.
     """
-    return _Loader(reader, server).load(note or (lambda said: None))
+    return _Loader(reader, server, lower_case_names).load(note or (lambda said: None))
 
 
 class _Loader:
-    def __init__(self, reader: DumpReader, server: str) -> None:
+    def __init__(self, reader: DumpReader, server: str, lower_case_names: bool) -> None:
         self.reader = reader
-        self.tables = Tables()
+        self.tables = Tables(lower_case_names=lower_case_names)
         self.ddl = DdlSession(server=server)
         self.tables.follow(server)
         self.session = reader.session
@@ -101,10 +105,10 @@ class _Loader:
                 explicit_defaults_for_timestamp=self._explicit_timestamps(),
                 expressions=self._expressions(mode, self._zone()),
             )
-            apply_ddl(self.tables, text, statement.database, ddl)
+            apply_ddl(self.tables, text, self.tables.name_here(statement.database), ddl)
         elif statement.verb in DML_STATEMENTS:
             session = StatementSession(self._expressions(mode, self._zone()))
-            execute_statement(self.tables, text, statement.database, session)
+            execute_statement(self.tables, text, self.tables.name_here(statement.database), session)
         elif statement.verb not in IGNORED_STATEMENTS and statement.verb not in SESSION_STATEMENTS:
             raise InputError(f"statement that is not known: {text[:60]!r}", code=Code.SCHEMA_SQL)
 
@@ -114,6 +118,7 @@ class _Loader:
             zone=zone,
             mariadb=self.ddl.is_mariadb,
             old=self.ddl.is_old,
+            lower_case_names=self.tables.lower_case_names,
             is_recorded=False,
         )
 
@@ -137,11 +142,12 @@ class _Loader:
         return in_backticks(text) if self.session.ansi_quotes and '"' in text else text
 
     def _insert(self, statement: DumpStatement, match: re.Match[bytes]) -> None:
-        name = unquoted(match["table"])
-        table = self.tables.get(statement.database, name)
+        place = statement.database, unquoted(match["table"])
+        database, name = map(self.tables.name_here, place)
+        table = self.tables.get(database, name)
         if table is None:
             raise InputError(
-                f"an INSERT into `{statement.database}`.`{name}`, which no CREATE TABLE made",
+                f"an INSERT into `{database}`.`{name}`, which no CREATE TABLE made",
                 code=Code.SCHEMA_ROWS,
             )
         columns = self._columns(table, match["columns"])

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 
 from applier.binlog.events import Query
+from applier.binlog.selection.table_filter import StatementNames
 from applier.errors import NOT_SUPPORTED, ReplicationError
 from applier.options import ReplayOptions
 from applier.result import ReplayResult
@@ -64,13 +65,16 @@ class InexactTables:
         """A table that was dropped is forgotten: what is made under its name later is exact."""
         if not (self.result.inexact and _DROPS.match(query.sql)):
             return
-        names, rewrite = names_of(query), self.options.rewrite
+        names, rewrite = self._names(query), self.options.rewrite
         dropped = {f"{rewrite.get(database, database)}.{table}" for database, table in names.tables}
         databases = {rewrite.get(name, name) for name in names.databases}
         for table in list(self.result.inexact):
             is_named = table in dropped or table.partition(".")[0] in databases
             if is_named and table not in self.tables:
                 del self.result.inexact[table]
+
+    def _names(self, query: Query) -> StatementNames:
+        return names_of(query, lower_case_names=self.options.lower_case_names)
 
     def _add(self, tables: Iterable[str], reason: str) -> None:
         for table in tables:
@@ -82,7 +86,7 @@ class InexactTables:
         others."""
         rewrite = self.options.rewrite
         left = [
-            (rewrite.get(database, database), name) for database, name in names_of(query).tables
+            (rewrite.get(database, database), name) for database, name in self._names(query).tables
         ]
         found = set(left)
         unknown = not found

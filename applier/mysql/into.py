@@ -139,6 +139,9 @@ class Into:
         """To the end of the log, an error, or the user's wish."""
         with closing(connect(self.endpoint)) as server:
             dialect = _met(server, self.outcome, force=self.into.force)
+            if server.lower_case_names:
+                self.options = replace(self.options, only=self.options.only.in_lower_case())
+                self._tally = TransactionTally(self.options.tally())
             self._sessions.add(server)
             error = self._replay(server, dialect)
         patience = Patience(self.into.reconnect_seconds, self.watch.stopped)

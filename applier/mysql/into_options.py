@@ -74,6 +74,12 @@ def check_options(options: ReplayOptions, into: IntoOptions) -> None:
             code=Code.OPTIONS_CLASH,
             hint="SET GLOBAL it there, or use --apply sql",
         )
+    if options.lower_case_names:
+        raise UsageError(
+            "--lower-case-table-names: the target's own lower_case_table_names holds",
+            code=Code.OPTIONS_CLASH,
+            hint="leave it out",
+        )
     if options.server is not None or options.row_search is not None:
         raise UsageError(
             "--server and --row-search: a real server follows its own rules",

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from applier.arguments import checked
+from applier.binlog.selection.name_case import lower_case
 from applier.errors import ReplicationError
 from applier.tables.engine import Change, MemoryTable
 from applier.tables.expressions.operands import PLAIN, dialect_of, unsupported
@@ -49,13 +50,15 @@ def table_of(definition: TableDefinition) -> MemoryTable:
 class Tables:
     """The tables of a replica in memory: `tables["db.t"]`, `in`, and iteration over them.
 
-    Names are case-sensitive, as with lower_case_table_names=0. Within `session` the temporary
-    tables of one session hide those of the same name; iteration, `in` and dumps know none. Changes
-    to transactional tables since the last commit can be rolled back; those to tables without
+    Names are case-sensitive; with `lower_case_names` (lower_case_table_names=1) the statements that
+    change these tables read them in lower case. Within `session` the temporary tables of one
+    session hide those of the same name; iteration, `in` and dumps know none. Changes to
+    transactional tables since the last commit can be rolled back; those to tables without
     transactions stay, as in a server. Not thread-safe.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, lower_case_names: bool = False) -> None:
+        self.lower_case_names = lower_case_names
         self.databases: dict[str, Database] = {}
         self.dialect = PLAIN
         self.foreign_keys = ForeignKeys(self.base)
@@ -100,6 +103,10 @@ class Tables:
             known = ", ".join(sorted(table.definition.full_name for table in self)) or "none"
             raise KeyError(f"no table {full_name!r}; tables: {known}")
         return table
+
+    def name_here(self, name: str) -> str:
+        """The name of a database or table of a log as it is kept here."""
+        return lower_case(name) if self.lower_case_names else name
 
     def get(self, database: str, name: str) -> MemoryTable | None:
         """The table that this name means to the session at hand, None when there is none."""
@@ -152,8 +159,21 @@ class Tables:
         table = self.get(database, name)
         if table is None:
             self.refuse_not_a_table(database, name)
-            raise no_such_table(database, name)
+            raise self.missing(database, name)
         return table
+
+    def missing(self, database: str, name: str) -> ReplicationError:
+        """1146 for a table that is not there; one whose name differs in case only is pointed
+        out."""
+        error = no_such_table(database, name)
+        looked_for = lower_case(f"{database}.{name}")
+        for table in self:
+            if lower_case(table.definition.full_name) == looked_for:
+                error.hint = (
+                    f"{table.definition.full_name} is there: a source on Windows or macOS, whose"
+                    " names have no case; give --lower-case-table-names 1"
+                )
+        return error
 
     @contextmanager
     def session(self, server_id: int, thread_id: int) -> Iterator[None]:
@@ -262,7 +282,7 @@ class Tables:
 
     def copy(self) -> Tables:
         """An independent set with the same rows; cheap next to loading them again."""
-        twin = Tables()
+        twin = Tables(lower_case_names=self.lower_case_names)
         twin.dialect = twin.foreign_keys.dialect = self.dialect
         twin.triggers = self.triggers.copy()
         twin.views = self.views.copy()

@@ -88,8 +88,7 @@ class StatementApplier:
         event's place."""
         sql = self.text(query)
         kind = statement_kind(sql)
-        database = query.database.decode("utf-8", "surrogateescape")
-        database = self.rename.get(database, database)
+        database = self._database(query)
         try:
             self._set_session(event, query)
             check_variables(sql)
@@ -132,14 +131,13 @@ class StatementApplier:
         if data is None:
             raise no_loaded_file(event, load.file_id)
         sql = self.text(load.query)
-        database = load.query.database.decode("utf-8", "surrogateescape")
         try:
             self._set_session(event, load.query)
             with self._session(event, load.query):
                 load_data(
                     self.tables,
                     sql,
-                    self.rename.get(database, database),
+                    self._database(load.query),
                     bytes(data),
                     self.statement,
                     load.duplicate_handling,
@@ -147,6 +145,11 @@ class StatementApplier:
         except (BinlagError, *UNREADABLE) as error:
             raise self._located(error, event, sql) from None
         self.forget()
+
+    def _database(self, query: Query) -> str:
+        """The statement's default database, by its name here."""
+        name = self.tables.name_here(query.database.decode("utf-8", "surrogateescape"))
+        return self.rename.get(name, name)
 
     @contextmanager
     def _session(self, event: Event, query: Query) -> Iterator[None]:
@@ -229,6 +232,7 @@ class StatementApplier:
         session.mariadb = self.server == "mariadb"
         session.old = self.server in OLD_SERVERS
         session.comment_version = COMMENT_VERSIONS.get(self.server)
+        session.lower_case_names = self.tables.lower_case_names
         if query.variables.charset is not None:
             client, connection, _ = query.variables.charset
             session.client, session.collation = (

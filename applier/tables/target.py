@@ -19,7 +19,7 @@ from applier.binlog.types.json import JsonDiff
 from applier.errors import ReplicationError
 from applier.result import Cost, ReplayResult, RowsRecord
 from applier.tables.bulk_inserts import BulkInserts
-from applier.tables.catalog import Tables, no_such_table
+from applier.tables.catalog import Tables
 from applier.tables.engine import MemoryTable
 from applier.tables.expressions.defaults import missing_row, row_generator
 from applier.tables.expressions.operands import Dialect, Session
@@ -178,14 +178,17 @@ class RowsApplier:
 
     def table_of(self, table_map: TableMap) -> MemoryTable | None:
         """The table that a table map stands for."""
-        database = self.rename.get(table_map.database, table_map.database)
-        return self.tables.get(database, table_map.table)
+        return self.tables.get(*self._name(table_map))
+
+    def _name(self, table_map: TableMap) -> tuple[str, str]:
+        """Database and table of a table map, by their names here."""
+        database, table = map(self.tables.name_here, (table_map.database, table_map.table))
+        return self.rename.get(database, database), table
 
     def _kept_plan(self, rows: RowsHead, table_map: TableMap) -> TablePlan:
         table = self.table_of(table_map)
         if table is None:
-            database = self.rename.get(table_map.database, table_map.database)
-            raise no_such_table(database, table_map.table)
+            raise self.tables.missing(*self._name(table_map))
         plan = self._plan(rows, table_map, table)
         if len(self._plans) >= MOST_PLANS:
             self._plans.clear()

@@ -171,7 +171,7 @@ def on_server(server: Server) -> Contents:
         rows = (
             None
             if kind == "VIEW"
-            else sorted(server.query(f"SELECT * FROM {database}.{name}"), key=str)
+            else sorted(server.query(f"SELECT * FROM `{database}`.`{name}`"), key=str)
         )
         found[f"{database}.{name}"] = rows
     return found

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
+from applier.binlog.selection.name_case import lower_case
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.spelling import nearest
@@ -116,6 +117,8 @@ class TableFilter:
     tables: Patterns = ()
     exclude_databases: Patterns = ()
     exclude_tables: Patterns = ()
+    lower_case_names: bool = False
+    """lower_case_table_names=1: names that differ in case only are the same."""
 
     @classmethod
     def of(
@@ -124,14 +127,30 @@ class TableFilter:
         table: str | Iterable[str] = (),
         exclude_database: str | Iterable[str] = (),
         exclude_table: str | Iterable[str] = (),
+        *,
+        lower_case_names: bool = False,
     ) -> TableFilter:
         """From the values of the options: a text, or several. Raises UsageError."""
-        return cls(
+        found = cls(
             _patterns("--database", database),
             _patterns("--table", table, is_table=True),
             _patterns("--exclude-database", exclude_database),
             _patterns("--exclude-table", exclude_table, is_table=True),
         )
+        return found.in_lower_case() if lower_case_names else found
+
+    def in_lower_case(self) -> TableFilter:
+        """The same under lower_case_table_names=1."""
+        return TableFilter(
+            _lowered(self.databases),
+            _lowered(self.tables),
+            _lowered(self.exclude_databases),
+            _lowered(self.exclude_tables),
+            lower_case_names=True,
+        )
+
+    def _name(self, name: str) -> str:
+        return lower_case(name) if self.lower_case_names else name
 
     def __bool__(self) -> bool:
         return bool(self.patterns)
@@ -148,6 +167,7 @@ class TableFilter:
 
     def rule(self, database: str, table: str) -> bool | None:
         """What the options say of the table by name; None where none of them names it."""
+        database, table = self._name(database), self._name(table)
         if any(one.names(database, table) for one in self.exclude_databases + self.exclude_tables):
             return False
         return (
@@ -159,11 +179,16 @@ class TableFilter:
     def wants_table(self, database: str, table: str) -> bool:
         """Whether rows of the table are wanted."""
         rule = self.rule(database, table)
-        return rule if rule is not None else not self.chooses and database not in SYSTEM_SCHEMAS
+        return (
+            rule
+            if rule is not None
+            else not self.chooses and self._name(database) not in SYSTEM_SCHEMAS
+        )
 
     def wants_database(self, database: str) -> bool:
         """Whether a statement about the database, or about something in it that is no table, is
         wanted."""
+        database = self._name(database)
         if any(one.names(database, None) for one in self.exclude_databases):
             return False
         if self.chooses:
@@ -190,6 +215,17 @@ class TableFilter:
 
 
 EVERYTHING = TableFilter()
+
+
+def _lowered(patterns: Patterns) -> Patterns:
+    return tuple(
+        replace(
+            one,
+            database=lower_case(one.database),
+            table=None if one.table is None else lower_case(one.table),
+        )
+        for one in patterns
+    )
 
 
 def _patterns(option: str, value: str | Iterable[str], *, is_table: bool = False) -> Patterns:

@@ -88,6 +88,7 @@ def command(
     server = connect(endpoint)
     try:
         rules = options["server"] or server.rules_version
+        parsed = _with_names_of(server, options)
         selection = Selection.of(parsed, default_database)
         tables = Tables()
         if schema:
@@ -118,6 +119,13 @@ def command(
     for text in _not_compared(parsed, [table.table for table in verification.tables]):
         note(text)
     return _tell(verification, result, as_json)
+
+
+def _with_names_of(server: Server, options: dict[str, Any]) -> ReplayOptions:
+    """The options, with the server's own lower_case_table_names where none is given."""
+    if options["lower_case_table_names"] is None:
+        options["lower_case_table_names"] = int(server.lower_case_names)
+    return parse_options(**options)
 
 
 def _tell(verification: Verification, result: ReplayResult, as_json: bool) -> int:

@@ -104,6 +104,13 @@ _REPLAY = (
         help="slave_type_conversions: ALL_LOSSY, ALL_NON_LOSSY, …",
     ),
     click.option(
+        "--lower-case-table-names",
+        type=click.IntRange(0, 1),
+        metavar="N",
+        help="1: names of databases and tables are read in lower case; logs of Windows and macOS"
+        " need it. [default: 0, or as a server at hand has it]",
+    ),
+    click.option(
         "--rewrite-db",
         multiple=True,
         metavar="A:B",

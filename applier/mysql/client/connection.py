@@ -191,6 +191,11 @@ class Server:
         return int(self.driver.thread_id())  # type: ignore[no-untyped-call]
 
     @property
+    def lower_case_names(self) -> bool:
+        """Whether names that differ in case only are one: lower_case_table_names is not 0."""
+        return self.value("SELECT @@lower_case_table_names") != "0"
+
+    @property
     def answered(self) -> int:
         """Statements of the last text that were carried out."""
         return len(self.counts)

@@ -61,7 +61,11 @@ class DdlSession:
         """How the session reads SQL text."""
         session, version = self.expressions, COMMENT_VERSIONS.get(self.server)
         return Lexis.of(
-            session.sql_mode, client=session.client, mariadb=self.is_mariadb, version=version
+            session.sql_mode,
+            client=session.client,
+            mariadb=self.is_mariadb,
+            version=version,
+            lower_case_names=session.lower_case_names,
         )
 
     @property

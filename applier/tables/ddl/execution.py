@@ -153,7 +153,7 @@ class _Ddl:
     def _create_database(self, replacing: bool) -> str | None:
         parser = self.parser
         exists_ok = parser.accept("IF", "NOT", "EXISTS")
-        name = parser.name()
+        name = parser.object_name()
         if name in self.tables.databases and not replacing:
             if not exists_ok and not self.session.executes_again:
                 raise ReplicationError(1007, f"Can't create database '{name}'; database exists")
@@ -306,7 +306,7 @@ class _Ddl:
     def _alter(self) -> str | None:
         what = self._object()
         if what in ("DATABASE", "SCHEMA"):
-            name = self.database if self._option_of_database() else self.parser.name()
+            name = self.database if self._option_of_database() else self.parser.object_name()
             charset_name, collation = self._database_options()
             database = self.tables.databases.get(name)
             if database is None:
@@ -360,7 +360,7 @@ class _Ddl:
             return None
         exists_ok = self._if_exists()
         if what in ("DATABASE", "SCHEMA"):
-            name = parser.name()
+            name = parser.object_name()
             self._end()
             if name in self.tables.databases:
                 self.tables.drop_database(name)

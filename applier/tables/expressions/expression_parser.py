@@ -86,15 +86,7 @@ _REFUSED = frozenset("INTERVAL EXISTS SELECT ROW MATCH DEFAULT IGNORE ROWNUM NEX
 
 def sql_parser(sql: str, dialect: Dialect) -> Parser:
     """A cursor over SQL as a session with these modes reads it."""
-    return Parser(
-        sql,
-        Lexis.of(
-            dialect.sql_mode,
-            client=dialect.client,
-            mariadb=dialect.mariadb,
-            version=dialect.comment_version,
-        ),
-    )
+    return Parser(sql, Lexis.of_dialect(dialect))
 
 
 class ExpressionParser:

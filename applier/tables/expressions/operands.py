@@ -111,6 +111,8 @@ class Dialect:
     collation: str = "utf8mb4_0900_ai_ci"
     comment_version: int | None = None
     """Whose version comments are read; None: all."""
+    lower_case_names: bool = False
+    """lower_case_table_names=1."""
 
     @property
     def display_widths(self) -> bool:
@@ -151,6 +153,8 @@ class Session:
     numbers: NumberSteps = ONE_BY_ONE
     lc_time_names: int = 0
     """The server's number of a locale; 0: en_US."""
+    lower_case_names: bool = False
+    """lower_case_table_names=1."""
     is_recorded: bool = True
     """Whether a log tells `now` and `last_insert_id`; nobody knows those of a dump."""
 
@@ -163,7 +167,13 @@ class Session:
     def dialect(self) -> Dialect:
         """How the session reads SQL."""
         return Dialect(
-            self.sql_mode, self.mariadb, self.old, self.client, self.collation, self.comment_version
+            self.sql_mode,
+            self.mariadb,
+            self.old,
+            self.client,
+            self.collation,
+            self.comment_version,
+            self.lower_case_names,
         )
 
     @property

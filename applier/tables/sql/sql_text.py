@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Protocol
 
 from applier.binlog.charsets import charset
+from applier.binlog.selection.name_case import lower_case
 from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError
 from applier.tables.sql.quoting import quoted, text_inside
@@ -86,6 +88,21 @@ class Token:
     end: int
 
 
+class ReadsSql(Protocol):
+    """What a session says of how it reads SQL."""
+
+    @property
+    def sql_mode(self) -> int: ...
+    @property
+    def client(self) -> str: ...
+    @property
+    def mariadb(self) -> bool: ...
+    @property
+    def comment_version(self) -> int | None: ...
+    @property
+    def lower_case_names(self) -> bool: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Lexis:
     """How a session reads SQL text: bits of its sql_mode, and which version comments are for its
@@ -103,6 +120,8 @@ class Lexis:
     empty_string_is_null: bool = False
     no_break_space_is_space: bool = False
     """With character sets of one byte per character; in others it is a letter of names."""
+    lower_case_names: bool = False
+    """lower_case_table_names=1: names of tables and databases are read in lower case."""
 
     @classmethod
     def of(
@@ -112,6 +131,7 @@ class Lexis:
         client: str = "utf8mb4",
         mariadb: bool = False,
         version: int | None = None,
+        lower_case_names: bool = False,
     ) -> Lexis:
         """The reading of a session with this sql_mode. `client`: the character set of its
         statements."""
@@ -124,6 +144,18 @@ class Lexis:
             pipes_as_concat=SqlModeFlag.PIPES_AS_CONCAT in mode,
             empty_string_is_null=mariadb and SqlModeFlag.EMPTY_STRING_IS_NULL in mode,
             no_break_space_is_space=charset(client).max_bytes == 1,
+            lower_case_names=lower_case_names,
+        )
+
+    @classmethod
+    def of_dialect(cls, dialect: ReadsSql) -> Lexis:
+        """The reading of a session that says so."""
+        return cls.of(
+            dialect.sql_mode,
+            client=dialect.client,
+            mariadb=dialect.mariadb,
+            version=dialect.comment_version,
+            lower_case_names=dialect.lower_case_names,
         )
 
     @property
@@ -330,11 +362,16 @@ class Parser:
     def table_name(self, database: str) -> tuple[str, str]:
         """[database.]table; `.table` is the same as `table`."""
         self.accept(".")
-        first = self.name()
+        first = self.object_name()
         if self.op() == ".":
             self.at += 1
-            return first, self.name()
+            return first, self.object_name()
         return database, first
+
+    def object_name(self) -> str:
+        """The name of a database, or of a table in one, as the server keeps it."""
+        name = self.name()
+        return lower_case(name) if self.lexis.lower_case_names else name
 
     def text(self) -> str:
         """A string literal; neighbours are joined. Raises InputError."""

@@ -15,6 +15,7 @@ from typing import Protocol
 from applier.binlog.boundaries import CONTROL_WORDS
 from applier.binlog.charsets import charset_of_collation, statement_text
 from applier.binlog.events import Query
+from applier.binlog.selection.name_case import lower_case
 from applier.binlog.selection.table_filter import SYSTEM_SCHEMAS, StatementNames, TableFilter
 from applier.errors import BinlagError, ReplicationError
 from applier.tables.sql.quoting import unquoted
@@ -55,11 +56,14 @@ _CONSTRAINT = re.compile(
 """In errors 1451 and 1452: database and name of the child, database and name of the parent."""
 
 
-def names_of(query: Query) -> StatementNames:
+def names_of(query: Query, *, lower_case_names: bool = False) -> StatementNames:
     """What a statement of a log changes. One that cannot be read counts as one about its default
     database."""
     sql, lexis = text_and_lexis(query)
-    return names_in_sql(sql, query.database.decode("utf-8", "surrogateescape"), lexis)
+    database = query.database.decode("utf-8", "surrogateescape")
+    if lower_case_names:
+        database, lexis = lower_case(database), replace(lexis, lower_case_names=True)
+    return names_in_sql(sql, database, lexis)
 
 
 def text_and_lexis(query: Query) -> tuple[str, Lexis]:
