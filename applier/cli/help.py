@@ -24,12 +24,14 @@ GROUPS = {
         --start-datetime --stop-datetime --include-gtids --exclude-gtids --until-gtid --channel
     """,
     "Rules": """
-        --server --row-search --row-image --exec-mode --skip-errors --type-conversions --rewrite-db
-        --workers --parallel-type --preserve-commit-order --any-commit-order --checkpoint-period
-        --checkpoint-group --delay --network-delay --network-speed --row-speed --transaction-cost
+        --server --row-search --row-image --exec-mode --skip-errors --type-conversions
+        --lower-case-table-names --rewrite-db --workers --parallel-type --preserve-commit-order
+        --any-commit-order --checkpoint-period --checkpoint-group --delay --network-delay
+        --network-speed --row-speed --transaction-cost
         --skip-counter --until --placement --what-if --repository --sync --recovery --position
         --engine --kind --commit-order --flush-log --sync-binlog --skip-log-bin --sector-bytes
-        --verify --with-routines --gtid-mode --info-repository --set --my-cnf --tolerance --durable
+        --verify --with-routines --without-accounts --gtid-mode --info-repository --set --my-cnf
+        --tolerance --durable
         --innodb-flush-log-at-trx-commit --log-replica-updates --buffer-pool --cores --read-latency
         --iops
     """,

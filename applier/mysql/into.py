@@ -85,6 +85,7 @@ def replay_into(
     Raises UsageError and InputError for what is wrong before the first transaction.
     """
     check_options(options, into)
+    options = replace(options, only=replace(options.only, without_accounts=into.without_accounts))
     began = time.monotonic()
     outcome = TargetOutcome(
         into.replay_id or replay_id(list(files)),

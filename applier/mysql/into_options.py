@@ -38,6 +38,8 @@ class IntoOptions:
     """Of tables to which the dump gives none."""
     with_routines: bool = False
     """The dump's triggers, events and routines are installed, too."""
+    without_accounts: bool = False
+    """Statements of the log about accounts, roles and privileges are left out, and counted."""
     disable_log_bin: bool = False
     """No session of the replay writes to the target's binary log."""
     reconnect_seconds: float = RECONNECT_SECONDS

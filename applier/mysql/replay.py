@@ -35,7 +35,7 @@ from applier.mysql.statements.ddl import (
 from applier.mysql.statements.writer import text_of
 from applier.mysql.transaction_tally import TransactionTally
 from applier.tables.sql.statement_kind import is_temporary
-from applier.tables.sql.statement_names import is_wanted
+from applier.tables.sql.statement_names import is_wanted, names_of
 from checkpoints.gtid import GtidSet, MariadbGtidSet
 
 NOT_TRANSACTIONAL = (
@@ -267,11 +267,7 @@ class Replay:
             ending = (b"COMMIT",) if is_atomic_create(text_of(query)) else ()
             self.batches.alone(source, ending=ending, allowed=allowed)
         except ReplicationError as error:
-            error.hint = (
-                error.hint
-                or "make it possible on the target, or pass over it with "
-                f"--skip-errors {error.number}"
-            )
+            error.hint = error.hint or _way_on(error.number, query)
             self.batches.roll_back()
             if (
                 error.position is not None
@@ -283,6 +279,16 @@ class Replay:
             self.batches.forget_tables()
         if not is_atomic_create(text_of(query)):
             self.count.leave_out_since(rows - self._rows_before, self.batches.own_rows)
+
+
+def _way_on(number: int, query: Query) -> str:
+    """What to do about a DDL statement that the target refuses."""
+    leave_out = (
+        "leave statements about accounts out with --without-accounts"
+        if names_of(query).accounts
+        else f"pass over it with --skip-errors {number}"
+    )
+    return f"make it possible on the target, or {leave_out}"
 
 
 def _check_formula(marker: DdlMarker) -> None:

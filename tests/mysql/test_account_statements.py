@@ -85,3 +85,45 @@ def test_current_role_is_the_sources(server_factory: ServerFactory, tmp_path: Pa
     for query in (DATABASES, EVENTS):
         assert target.query(query) == source.query(query)
     assert target.query(EVENTS) == (("e", "r@", "SELECT 2"),)
+
+
+@pytest.mark.parametrize("apply", ["native", "sql"])
+@pytest.mark.parametrize("name", ["5.7", "9.7", "mariadb"])
+def test_without_accounts(
+    name: str, apply: str, server_factory: ServerFactory, tmp_path: Path
+) -> None:
+    """The target keeps its own: a log may change the password that the replay came in with."""
+    source, target = server_factory(name), server_factory(name)
+    source.execute(
+        "CREATE DATABASE d",
+        "CREATE TABLE d.t (a INT PRIMARY KEY)",
+        "CREATE USER u@localhost IDENTIFIED BY 'p'",
+        "GRANT SELECT ON d.t TO u@localhost",
+        "RENAME USER u@localhost TO v@localhost",
+        "REVOKE SELECT ON d.t FROM v@localhost",
+        "SET PASSWORD FOR v@localhost = PASSWORD('q')"
+        if name == "mariadb"
+        else "ALTER USER v@localhost IDENTIFIED BY 'q'",
+        "INSERT INTO d.t VALUES (1)",
+        "DROP USER v@localhost",
+        "CREATE USER root@'10.0.0.1'",
+        "INSERT INTO d.t VALUES (2)",
+        "FLUSH BINARY LOGS",
+    )
+    log = shutil.copy(source.binlog_files()[0], tmp_path)
+    before = target.query(ACCOUNTS)
+    into = IntoOptions(apply=apply, without_accounts=True)
+    outcome = replay_into([str(log)], endpoint(target), parse_options(), into)
+    assert outcome.error is None
+    assert target.query(ACCOUNTS) == before
+    assert target.query("SELECT a FROM d.t ORDER BY a") == ((1,), (2,))
+    assert outcome.notes["left out: 7 statements about accounts and privileges"] == 1
+
+
+def test_a_refused_account_says_how_to_go_on(server_factory: ServerFactory, tmp_path: Path) -> None:
+    source, target = server_factory("9.7"), server_factory("9.7")
+    source.execute("CREATE USER u@localhost", "FLUSH BINARY LOGS")
+    target.execute("CREATE USER u@localhost")
+    log = shutil.copy(source.binlog_files()[0], tmp_path)
+    error = replay_into([str(log)], endpoint(target), parse_options(), IntoOptions()).error
+    assert "or leave statements about accounts out with --without-accounts" in str(error)

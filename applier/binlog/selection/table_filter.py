@@ -95,12 +95,14 @@ def _bare(name: str) -> str:
 class StatementNames:
     """What a statement changes: tables (database, table), and databases or other objects in them.
 
-    `control`: it only begins, ends or marks a part of a transaction.
+    `control`: it only begins, ends or marks a part of a transaction. `accounts`: it is about
+    accounts, roles or privileges.
     """
 
     tables: tuple[tuple[str, str], ...] = ()
     databases: tuple[str, ...] = ()
     control: bool = False
+    accounts: bool = False
     read: tuple[tuple[str, str], ...] = ()
     """The tables that the SELECT of an INSERT or CREATE TABLE reads from, and those of a join that
     changes."""
@@ -119,6 +121,8 @@ class TableFilter:
     exclude_tables: Patterns = ()
     lower_case_names: bool = False
     """lower_case_table_names=1: names that differ in case only are the same."""
+    without_accounts: bool = False
+    """Statements about accounts, roles and privileges are not wanted."""
 
     @classmethod
     def of(
@@ -147,6 +151,7 @@ class TableFilter:
             _lowered(self.exclude_databases),
             _lowered(self.exclude_tables),
             lower_case_names=True,
+            without_accounts=self.without_accounts,
         )
 
     def _name(self, name: str) -> str:
@@ -203,6 +208,8 @@ class TableFilter:
         """
         if names.control:
             return True
+        if names.accounts and self.without_accounts:
+            return False
         for database, table in names.tables:
             rule = self.rule(database, table)
             if rule is not None:
@@ -248,6 +255,8 @@ class FilterTally:
     rows_events: dict[str, int] = field(default_factory=dict)
     """System schema -> rows events that were left out; of statements, the same."""
     statements: dict[str, int] = field(default_factory=dict)
+    accounts: int = 0
+    """Statements about accounts that were left out."""
     nameless: int = 0
     """Statements that name neither a table nor a database, and were left out."""
     parted: dict[str, int] = field(default_factory=dict)
@@ -255,6 +264,11 @@ class FilterTally:
 
     def __bool__(self) -> bool:
         return bool(self.filter)
+
+    @property
+    def without_accounts(self) -> bool:
+        """As the filter says."""
+        return self.filter.without_accounts
 
     def wants_table(self, database: str, table: str) -> bool:
         """As the filter says."""
@@ -290,7 +304,10 @@ class FilterTally:
         databases = {database for database, _ in names.tables} | set(names.databases)
         for database in sorted(databases & SYSTEM_SCHEMAS):
             self.statements[database] = self.statements.get(database, 0) + 1
-        self.nameless += not databases
+        if names.accounts and self.without_accounts:
+            self.accounts += 1
+        else:
+            self.nameless += not databases
 
     def _part(
         self, names: StatementNames, unwanted: list[tuple[str, str]], *, wanted: bool
@@ -310,6 +327,9 @@ class FilterTally:
         """What was left out, and what may surprise: text -> how often."""
         how = "name it with --database to replay it"
         found = {f"left out: {self._left_out(name)}; {how}": 1 for name in self._skipped()}
+        if self.accounts:
+            count = _count(self.accounts, "statement")
+            found[f"left out: {count} about accounts and privileges"] = 1
         if self.nameless:
             count = _count(self.nameless, "statement")
             found[f"left out by the filters: {count} without the name of a table or database"] = 1

@@ -103,6 +103,11 @@ if TYPE_CHECKING:
     help="Into a server: the triggers, events and routines of --schema, too.",
 )
 @click.option(
+    "--without-accounts",
+    is_flag=True,
+    help="Into a server: not the log's statements about accounts, roles and privileges.",
+)
+@click.option(
     "--force",
     is_flag=True,
     help="Into a server: even if it has replicas, or its databases hold other data.",

@@ -42,6 +42,7 @@ SERVER_OPTIONS = (
     "force",
     "dry_run",
     "with_routines",
+    "without_accounts",
     "reconnect_seconds",
 )
 """Options of the command that only a server as target has."""

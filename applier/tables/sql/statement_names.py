@@ -49,6 +49,7 @@ _NO_ALIAS = frozenset(
 )
 _BEHIND_TABLES = frozenset("WHERE GROUP HAVING ORDER LIMIT UNION FOR LOCK".split())
 _NOTHING = StatementNames()
+_OF_ACCOUNTS = StatementNames(accounts=True)
 _QUOTED = r"(`(?:[^`]|``)+`)"
 _CONSTRAINT = re.compile(
     rf"\({_QUOTED}\.{_QUOTED}, CONSTRAINT .* REFERENCES (?:{_QUOTED}\.)?{_QUOTED} \("
@@ -79,15 +80,17 @@ class Choosing(Protocol):
 
     def __bool__(self) -> bool: ...
 
+    @property
+    def without_accounts(self) -> bool: ...
+
     def wants_statement(self, names: StatementNames) -> bool:
         """Whether a statement that changes these is wanted."""
 
 
 def is_wanted(chosen: Choosing, query: Query) -> bool:
     """Whether a statement of a log is wanted."""
-    return (not chosen and not may_name_system_schema(query)) or chosen.wants_statement(
-        names_of(query)
-    )
+    takes_all = not chosen and not chosen.without_accounts and not may_name_system_schema(query)
+    return takes_all or chosen.wants_statement(names_of(query))
 
 
 def needs_more(only: TableFilter, number: int, query: Query) -> str | None:
@@ -206,6 +209,9 @@ class _Reader:
         """CREATE, ALTER, DROP."""
         parser = self.parser
         verb = parser.word(-1)
+        parser.accept("OR", "REPLACE")
+        if parser.accept_any("USER", "ROLE"):
+            return _OF_ACCOUNTS
         what = self._object()
         if what in ("DATABASE", "SCHEMA"):
             return self._of_own_database(verb)
@@ -265,6 +271,8 @@ class _Reader:
 
     def rename(self) -> StatementNames:
         parser = self.parser
+        if parser.accept("USER"):
+            return _OF_ACCOUNTS
         if not parser.accept_any("TABLE", "TABLES"):
             return _NOTHING
         names = [self._name()]
@@ -276,6 +284,15 @@ class _Reader:
             elif not parser.accept("NOWAIT"):
                 raise parser.refuse("expected TO")
         return StatementNames(tuple(names))
+
+    def grant(self) -> StatementNames:
+        """GRANT, REVOKE; also of privileges on tables, which these do not change."""
+        return _OF_ACCOUNTS
+
+    def set(self) -> StatementNames:
+        """SET PASSWORD, SET DEFAULT ROLE; not of variables."""
+        is_account = self.parser.accept("PASSWORD") or self.parser.accept("DEFAULT", "ROLE")
+        return _OF_ACCOUNTS if is_account else _NOTHING
 
     def truncate(self) -> StatementNames:
         self.parser.accept("TABLE")
@@ -411,5 +428,6 @@ _STATEMENTS: dict[str, Callable[[_Reader], StatementNames]] = {
     "TRUNCATE": _Reader.truncate, "ANALYZE": _Reader.maintain, "OPTIMIZE": _Reader.maintain,
     "REPAIR": _Reader.maintain, "CHECK": _Reader.maintain, "INSERT": _Reader.insert,
     "REPLACE": _Reader.insert,
+    "GRANT": _Reader.grant, "REVOKE": _Reader.grant, "SET": _Reader.set,
     "LOAD": _Reader.load, "UPDATE": _Reader.update, "DELETE": _Reader.delete,
 }  # fmt: skip
