@@ -75,6 +75,10 @@ _OTHER_DATA = (
 HINTS: dict[int, str] = {
     **dict.fromkeys(MISSING_PRIVILEGE, _GRANT),
     **dict.fromkeys((1032, 1062, 1146, 1049, 1451, 1452), _OTHER_DATA),
+    1146: (
+        f"{_OTHER_DATA}; where only the case of the name is another, take a target with"
+        " lower_case_table_names=1: the source is on Windows or macOS"
+    ),
     **dict.fromkeys(
         TRANSIENT,
         "end the session of the target that is in the way, then give the same command again: it"
