@@ -21,6 +21,7 @@ from applier.options import ReplayOptions, parse_options
 
 if TYPE_CHECKING:
     from applier.mysql.client.connection import Server
+    from applier.mysql.client.url import Endpoint
     from applier.mysql.contents.verify import RowDifference, TableReport, Verification
     from applier.mysql.positions.checkpoint import Checkpoint
     from applier.result import ReplayResult
@@ -111,14 +112,18 @@ def command(
         server.close()
     looked_at = bool(verification.tables) or (checkpoint is not None and bool(checkpoint.databases))
     if not looked_at and result.error is None:
-        raise UsageError(
-            f"no table to compare: neither the log nor {endpoint} has one",
-            code=Code.NOTHING_CHOSEN,
-            hint="give the log, and the --schema, that the server was filled with",
-        )
+        raise _nothing_to_compare(endpoint)
     for text in _not_compared(parsed, [table.table for table in verification.tables]):
         note(text)
     return _tell(verification, result, as_json)
+
+
+def _nothing_to_compare(endpoint: Endpoint) -> UsageError:
+    return UsageError(
+        f"no table to compare: neither the log nor {endpoint} has one",
+        code=Code.NOTHING_CHOSEN,
+        hint="give the log, and the --schema, that the server was filled with",
+    )
 
 
 def _with_names_of(server: Server, options: dict[str, Any]) -> ReplayOptions:

@@ -92,15 +92,24 @@ class ReadsSql(Protocol):
     """What a session says of how it reads SQL."""
 
     @property
-    def sql_mode(self) -> int: ...
+    def sql_mode(self) -> int:
+        """Bits of it."""
+
     @property
-    def client(self) -> str: ...
+    def client(self) -> str:
+        """The character set of its statements."""
+
     @property
-    def mariadb(self) -> bool: ...
+    def mariadb(self) -> bool:
+        """Whether it is MariaDB's."""
+
     @property
-    def comment_version(self) -> int | None: ...
+    def comment_version(self) -> int | None:
+        """Whose version comments are read; None: all."""
+
     @property
-    def lower_case_names(self) -> bool: ...
+    def lower_case_names(self) -> bool:
+        """lower_case_table_names=1."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,8 @@ class Choosing(Protocol):
     def __bool__(self) -> bool: ...
 
     @property
-    def without_accounts(self) -> bool: ...
+    def without_accounts(self) -> bool:
+        """Whether statements about accounts are not wanted."""
 
     def wants_statement(self, names: StatementNames) -> bool:
         """Whether a statement that changes these is wanted."""
