@@ -250,7 +250,7 @@ class _Start:
 
 def _start(plan: ForecastPlan) -> _Start:
     rules, remarks, version = _rules(plan)
-    facts, said = with_counts(plan.facts or {}, plan.row_counts)
+    facts, said = with_counts(plan.facts or {}, plan.row_counts, rules)
     calibration, notes = _calibration(plan.calibration, rules)
     known = _conditions(plan, version, calibration)
     base = _base(rules, row_search_of(plan.row_search, plan.server), known)
