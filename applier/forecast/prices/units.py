@@ -80,6 +80,12 @@ class Prices:
     def __getitem__(self, unit: str) -> float:
         return self.seconds[PLACE[unit]]
 
+    def with_more(self, unit: str, seconds: float) -> Prices:
+        """The same with another price of a unit, none below zero."""
+        found = list(self.seconds)
+        found[PLACE[unit]] = max(found[PLACE[unit]] + seconds, 0.0)
+        return Prices(tuple(found))
+
     def cost(self, amounts: Amounts) -> tuple[float, float]:
         """(Seconds in all, those of them spent on finding rows)."""
         lookup = sum(amounts[PLACE[name]] * self[name] for name in LOOKUP_UNITS)
