@@ -14,7 +14,8 @@ sbtest1, and fetches the log with its applier stopped. Then
 
 says seconds (replica.utilisation times log_seconds), pages read and an error bar: once with the
 prices that ship and, with `--calibration`, with those. Only then does the applier start; it is
-timed to its last transaction, and Innodb_pages_read is taken before and after. `--set` gives
+timed to its last transaction, and Innodb_pages_read and the processor time of the replica and of
+all others are taken before and after (programs beside make seconds useless). `--set` gives
 variables of the replica, such as slave_parallel_mode=conservative. What is there already in
 --output is not run again; with `--keep FOLDER` the tables and the source of each load stay there,
 and the next run begins with its replicas.
@@ -25,6 +26,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import shutil
 import signal
 import statistics
@@ -259,10 +261,13 @@ class Stand:
             }
             end = self.words.executed(self.source)
             before = pages_read(replica)
-            start = time.monotonic()
+            busy, start = processor_seconds(replica.pid), time.monotonic()
             replica.execute(self.words("START REPLICA SQL_THREAD"))
             self.words.wait_for(replica, end)
             seconds = time.monotonic() - start
+            mine, every = (
+                now - then for now, then in zip(processor_seconds(replica.pid), busy, strict=True)
+            )
             pages = pages_read(replica) - before
         return {
             "load": case.load,
@@ -271,6 +276,8 @@ class Stand:
             "replica": case.replica,
             "seconds": seconds,
             "page_reads": pages,
+            "processor_seconds": mine,
+            "processors_of_others": (every - mine) / seconds,
             "forecast": said,
         }
 
@@ -292,6 +299,14 @@ def warm(server: Server) -> None:
 def pages_read(server: Server) -> int:
     """Innodb_pages_read."""
     return int(server.query("SHOW GLOBAL STATUS LIKE 'Innodb_pages_read'")[0][1])
+
+
+def processor_seconds(process: int) -> tuple[float, float]:
+    """(Of a process, of all of the machine), so far."""
+    ticks = os.sysconf("SC_CLK_TCK")
+    mine = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13]
+    user, nice, system, _, _, *more = Path("/proc/stat").read_text().splitlines()[0].split()[1:9]
+    return sum(map(int, mine)) / ticks, sum(map(int, (user, nice, system, *more))) / ticks
 
 
 def read_microseconds(server: Server) -> float:

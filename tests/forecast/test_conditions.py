@@ -171,8 +171,10 @@ def test_prices_of_the_other_kind_are_changed_and_that_is_said(
     facts = facts_of_file(schema(tmp_path))
     told = {"log_bin": "ON", "log_replica_updates": "ON" if measured else "OFF"}
     known = calibration()
-    prices = replace(known, settings=told, shared={**known.shared, OWN_LOG: TimePrice(0.125)})
-    prices = replace(prices, prices=prices.prices.with_more("transaction", 1.0))
+    prices = replace(known, settings=told, shared={**known.shared, OWN_LOG: TimePrice(250e-6)})
+    prices = replace(
+        prices, prices=prices.prices.with_more("transaction", 1.0).with_more("event", 1.0)
+    )
     seconds, said = {}, {}
     for logs in (True, False):
         found = run(
@@ -185,7 +187,7 @@ def test_prices_of_the_other_kind_are_changed_and_that_is_said(
         )
         seconds[logs] = found.forecast.base.seconds
         said[logs] = [one for one in found.forecast.assumptions() if "binary log of its own" in one]
-    assert seconds[True] - seconds[False] == pytest.approx(2 * 0.125)
+    assert seconds[True] - seconds[False] == pytest.approx(2 * 5 * 250e-6)
     assert said[measured] == []
     assert len(said[not measured]) == 1
-    assert f"125000 µs {'less' if measured else 'more'}" in said[not measured][0]
+    assert f"250 µs {'less' if measured else 'more'}" in said[not measured][0]

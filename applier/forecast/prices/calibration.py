@@ -18,7 +18,7 @@ from typing import Any
 
 from applier.error_codes import Code
 from applier.errors import InputError, cannot_read
-from applier.forecast.prices.units import UNITS, Prices
+from applier.forecast.prices.units import EVENTS_AROUND, EVENTS_OF_ROWS, UNITS, Prices
 from applier.whole_file import write_whole
 from lookup.versions import rules_for
 
@@ -36,17 +36,17 @@ class TimePrice:
     waiting: float = 0.0
 
 
-OWN_LOG = "own log"
+OWN_LOG = "own log event"
 SHARED: dict[str, TimePrice] = {
     "sync": TimePrice(64e-6, 36e-6),
     "page read": TimePrice(5e-6, 20e-6),
     "coordinator transaction": TimePrice(10e-6),
     "coordinator event": TimePrice(4e-6),
-    OWN_LOG: TimePrice(20e-6),
+    OWN_LOG: TimePrice(3e-6),
 }
 """What unit prices do not hold, and its price where nobody measured it: a sync of one log at a
 commit, a page read into the buffer pool, what the coordinator takes to read a transaction and each
-of its events, and what a transaction costs more where the replica writes a binary log of its own.
+of its events, and an event of the binary log that a replica writes itself.
 Of 9.7.4 with sysbench's oltp_write_only in twelve settings, 2 cores, a virtual disk; the last one:
 docs/design/accuracy.md. No cell shows it, since a server must be started anew for it."""
 RELAXED = {"innodb_flush_log_at_trx_commit": "2", "sync_binlog": "0"}
@@ -146,14 +146,17 @@ class Calibration:
         they are."""
         if "log_bin" not in self.settings or logs == logs_itself(self.settings):
             return self
-        more = self.shared[OWN_LOG].processor * (1 if logs else -1)
+        each = self.shared[OWN_LOG].processor
+        more = each if logs else -each
         prices, low, high = (
-            one.with_more("transaction", more) for one in (self.prices, self.low, self.high)
+            one.with_more("transaction", EVENTS_AROUND * more).with_more(
+                "event", EVENTS_OF_ROWS * more
+            )
+            for one in (self.prices, self.low, self.high)
         )
         said = (
-            f"the prices are of a replica {'without' if logs else 'with'} a binary log of its own:"
-            f" a transaction is taken to cost {abs(more) * 1e6:.0f} µs"
-            f" {'more' if logs else 'less'}"
+            f"the prices are of a replica {'without' if logs else 'with'} a binary log of its own;"
+            f" {each * 1e6:.3g} µs {'more' if logs else 'less'} for each of its events is taken"
         )
         return replace(self, prices=prices, low=low, high=high, assumed=(*self.assumed, said))
 

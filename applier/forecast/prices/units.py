@@ -62,6 +62,8 @@ LOOKUP_UNITS = tuple(UNITS)[tuple(UNITS).index("page") :]
 """Spent on finding rows; the rest is spent on changing them, whatever the keys. In order: sums are
 the same in every process."""
 PLACE = {name: place for place, name in enumerate(UNITS)}
+EVENTS_OF_ROWS, EVENTS_AROUND = 2, 3
+"""Of a log: a rows event with its table map; GTID, BEGIN and the commit of a transaction."""
 Amounts = tuple[float, ...]
 """One number for each unit."""
 
