@@ -11,7 +11,7 @@ import pytest
 from applier.errors import UsageError
 from applier.forecast.inventory.facts import facts_of_file
 from applier.forecast.plan import ForecastPlan, run
-from applier.forecast.prices.calibration import OWN_LOG, TimePrice
+from applier.forecast.prices.calibration import APPLIER, OWN_LOG, STATEMENTS, TimePrice
 from applier.forecast.prices.conditions import KINDS, Live, conditions, defaults, size, span
 from tests.forecast.logs import UPDATE, calibration, file, schema, transaction
 
@@ -170,7 +170,7 @@ def test_prices_of_the_other_kind_are_changed_and_that_is_said(
     log = file(tmp_path, transaction(1, b"keyed", UPDATE, 1), transaction(2, b"keyed", UPDATE, 2))
     facts = facts_of_file(schema(tmp_path))
     told = {"log_bin": "ON", "log_replica_updates": "ON" if measured else "OFF"}
-    known = calibration()
+    known = replace(calibration(), target=APPLIER)
     prices = replace(known, settings=told, shared={**known.shared, OWN_LOG: TimePrice(250e-6)})
     prices = replace(
         prices, prices=prices.prices.with_more("transaction", 1.0).with_more("event", 1.0)
@@ -191,3 +191,5 @@ def test_prices_of_the_other_kind_are_changed_and_that_is_said(
     assert said[measured] == []
     assert len(said[not measured]) == 1
     assert f"250 µs {'less' if measured else 'more'}" in said[not measured][0]
+    by_clients = replace(prices, target=STATEMENTS)
+    assert by_clients.with_own_log(not measured) is by_clients

@@ -36,6 +36,8 @@ class TimePrice:
     waiting: float = 0.0
 
 
+APPLIER, STATEMENTS = "replication applier", "BINLOG statements"
+"""What applied the cells of a calibration: a server's own thread, or a client's session."""
 OWN_LOG = "own log event"
 SHARED: dict[str, TimePrice] = {
     "sync": TimePrice(64e-6, 36e-6),
@@ -144,7 +146,8 @@ class Calibration:
         """The prices of a replica that writes a binary log of its own, or of one that does not;
         where they are of the other kind, `assumed` says so. Itself where nobody knows of which kind
         they are."""
-        if "log_bin" not in self.settings or logs == logs_itself(self.settings):
+        known = self.target == APPLIER and "log_bin" in self.settings
+        if not known or logs == logs_itself(self.settings):
             return self
         each = self.shared[OWN_LOG].processor
         more = each if logs else -each
