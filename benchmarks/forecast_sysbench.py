@@ -14,8 +14,11 @@ sbtest1, and fetches the log with its applier stopped. Then
 
 says seconds (replica.utilisation times log_seconds), pages read and an error bar: once with the
 prices that ship and, with `--calibration`, with those. Only then does the applier start; it is
-timed to its last transaction, and Innodb_pages_read is taken before and after. `--set` gives
-variables of the replica, such as slave_parallel_mode=conservative. What is there already in
+timed to its last transaction, and Innodb_pages_read and the processor time of the replica and of
+all others are taken before and after. What a single worker stood in line for a processor that other
+programs had does not count, as with `measure`; several workers need the machine for themselves.
+`--set` gives variables of the replica, such as slave_parallel_mode=conservative. What is there
+already in
 --output is not run again; with `--keep FOLDER` the tables and the source of each load stay there,
 and the next run begins with its replicas.
 """
@@ -25,6 +28,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import shutil
 import signal
 import statistics
@@ -45,6 +49,9 @@ from replication import ReplicationWords, Server, forecast
 from servers.installed import Installed
 
 from applier.forecast.live.live_settings import READS
+from applier.forecast.measurement.server_words import ServerWords
+from applier.forecast.measurement.thread_clock import ThreadClock
+from lookup.versions import rules_for
 
 KEYS = {
     "keys": (),
@@ -259,10 +266,15 @@ class Stand:
             }
             end = self.words.executed(self.source)
             before = pages_read(replica)
-            start = time.monotonic()
+            busy, start = processor_seconds(replica.pid), time.monotonic()
             replica.execute(self.words("START REPLICA SQL_THREAD"))
+            clock = applier_clock(replica) if stratum.workers == 1 else None
             self.words.wait_for(replica, end)
             seconds = time.monotonic() - start
+            in_line = 0.0 if clock is None else clock.in_line()
+            mine, every = (
+                now - then for now, then in zip(processor_seconds(replica.pid), busy, strict=True)
+            )
             pages = pages_read(replica) - before
         return {
             "load": case.load,
@@ -271,6 +283,9 @@ class Stand:
             "replica": case.replica,
             "seconds": seconds,
             "page_reads": pages,
+            "seconds_in_line": in_line,
+            "processor_seconds": mine,
+            "processors_of_others": (every - mine) / seconds,
             "forecast": said,
         }
 
@@ -292,6 +307,20 @@ def warm(server: Server) -> None:
 def pages_read(server: Server) -> int:
     """Innodb_pages_read."""
     return int(server.query("SHOW GLOBAL STATUS LIKE 'Innodb_pages_read'")[0][1])
+
+
+def applier_clock(replica: Server) -> ThreadClock:
+    """Of the one thread that changes rows, which was started just now."""
+    words = ServerWords(rules_for(str(replica.query("SELECT VERSION()")[0][0])))
+    return ThreadClock(replica.pid, int(replica.query(words.applier_thread)[0][0]))
+
+
+def processor_seconds(process: int) -> tuple[float, float]:
+    """(Of a process, of all of the machine), so far."""
+    ticks = os.sysconf("SC_CLK_TCK")
+    mine = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13]
+    user, nice, system, _, _, *more = Path("/proc/stat").read_text().splitlines()[0].split()[1:9]
+    return sum(map(int, mine)) / ticks, sum(map(int, (user, nice, system, *more))) / ticks
 
 
 def read_microseconds(server: Server) -> float:
@@ -326,7 +355,7 @@ def show(done: list[dict[str, Any]]) -> None:
         ]
         for name in names:
             said = one["forecast"][name]
-            factor = said["seconds"] / one["seconds"]
+            factor = said["seconds"] / (one["seconds"] - one.get("seconds_in_line", 0.0))
             factors.setdefault((name, one["stratum"]), []).append(max(factor, 1 / factor))
             held[name] += abs(math.log(factor)) <= math.log1p(said["margin"])
             row.append(

@@ -68,6 +68,10 @@ class ServerRules:
     replace_keeps_children: bool = False
     """REPLACE carries out no ON DELETE for a row whose referenced values the new one has, too: the
     server and not InnoDB looks after foreign keys (seen on 9.7.4)."""
+    halves_statistics: bool = False
+    """InnoDB says half the rows of a key's value, rounded down, at least 1 (rec_per_key of
+    ha_innobase::info_low; seen on 5.6.24 and MariaDB 10.11.18), and information_schema goes by
+    that."""
     bulk_inserts: bool = False
     """InnoDB stores what a statement inserts into an empty table at the statement's end, where
     unique_checks and foreign_key_checks are off (MariaDB 10.7 and later)."""
@@ -87,6 +91,7 @@ RULES: dict[str, ServerRules] = {
             second_unique_usable=False,
             invisible_skipped=False,
             steps_to_index_end=True,
+            halves_statistics=True,
             misread_after_index_miss=True,
             misread_after_scan_miss=True,
             hash_looks_again=False,
@@ -124,6 +129,7 @@ RULES: dict[str, ServerRules] = {
             table_scan_passes=1,
             engine_side_counters=False,
             counts_free_slots=False,
+            halves_statistics=True,
             bulk_inserts=True,
             source_word="master",
         ),

@@ -127,7 +127,7 @@ def prepare(found: SourceFiles, schemas: SharedSchemas | None = None) -> Prepare
     facts = facts_of(source, server) if schemas is None else schemas.facts(source, server)
     for file in source.rows:
         if "=" not in file:
-            facts, told = with_rows_file(facts, file)
+            facts, told = with_rows_file(facts, file, asked_rules(server))
             notes += told
     whole = any(one.is_relay_log for one in first)
     return PreparedSource(

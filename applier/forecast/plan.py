@@ -175,7 +175,7 @@ def run(plan: ForecastPlan, tick: Callable[[int], None] | None = None) -> Foreca
         )
     forecast = Forecast(scenarios, facts, calibration, placement=plan.placement)
     forecast.conditions, forecast.margin = start.known, spread
-    forecast.assumed.extend([*counted.said, *wider])
+    forecast.assumed.extend([*calibration.assumed, *counted.said, *wider])
     forecast.keepers.append(sample := LoadSample())
     backlog = None
     if plan.progress is not None:
@@ -250,9 +250,10 @@ class _Start:
 
 def _start(plan: ForecastPlan) -> _Start:
     rules, remarks, version = _rules(plan)
-    facts, said = with_counts(plan.facts or {}, plan.row_counts)
+    facts, said = with_counts(plan.facts or {}, plan.row_counts, rules)
     calibration, notes = _calibration(plan.calibration, rules)
     known = _conditions(plan, version, calibration)
+    calibration = calibration.with_own_log(bool(known["log_replica_updates"]))
     base = _base(rules, row_search_of(plan.row_search, plan.server), known)
     return _Start(_in_memory(base, facts), facts, calibration, known, [*remarks, *said, *notes])
 
@@ -333,7 +334,7 @@ def _calibration(
         notes = [f"no --calibration: prices of {where}; binlag measure gives those of your machine"]
     else:
         calibration = given if isinstance(given, Calibration) else load_calibration(given)
-        notes = [*calibration.assumed]
+        notes = []
     if calibration.rules_name != rules.name:
         notes.append(
             f"the calibration is of {calibration.server_version}, the replica of {rules.name}:"

@@ -153,7 +153,8 @@ def _tables(
     facts, version = facts_of_tables(tables), None
     if is_url(schema):
         facts, version = _with_statistics(facts, schema, password_file)
-    facts, said = with_counts(facts, row_counts)
+    rules = asked_rules(server or NEWEST) if version is None else found_rules(version, "SCHEMA")
+    facts, said = with_counts(facts, row_counts, rules)
     if note is not None:
         for text in (*said, *_unmatched(tables, schema, selection, password_file)):
             note(text)
@@ -223,11 +224,12 @@ def _with_statistics(
     numbers, version = live_statistics(
         parse_url(url, "SCHEMA").with_password(find_password(password_file))
     )
+    rules = found_rules(version, "the server of SCHEMA")
     for name, one in facts.items():
         if name in numbers:
             known = numbers[name]
             counted = replace(one, rows=known.rows, rows_from=STATISTICS, row_bytes=known.row_bytes)
-            facts[name] = judged(counted, known.cardinalities, known.auto_increment)
+            facts[name] = judged(counted, known.cardinalities, known.auto_increment, rules)
     return facts, version
 
 

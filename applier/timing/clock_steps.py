@@ -108,7 +108,10 @@ def take(clock: Clock, turn: Sequence[float], databases: Sequence[int]) -> float
 
 def _take_group(clock: Clock, turn: Sequence[float]) -> float:
     """The same with the workers of MariaDB, as `applier.timing.simulated_domains` has it. Of the
-    queues, only a transaction that is itself longer than one holds the reading thread up."""
+    queues, only a transaction that is itself longer than one holds the reading thread up.
+
+    A worker that waits for those before it begins as long after them as the coordinator's price
+    says: what cells show as that is mostly how long it takes until the next thread is awake."""
     numbers, domains = clock.numbers, clock.domains
     row = 0 if numbers[ONE_DOMAIN] else int(turn[DOMAIN])
     at, commit_id = row * DOMAIN_NUMBERS, turn[COMMIT_ID]
@@ -116,16 +119,16 @@ def _take_group(clock: Clock, turn: Sequence[float]) -> float:
     flags = int(turn[FLAGS])
     batch = batch_of(int(numbers[GROUP_MODE]), flags, same, int(domains[at + BATCH]))
     domains[at + BATCH], domains[at + LAST_COMMIT_ID] = batch, commit_id
+    reading = numbers[COORDINATOR_TRANSACTION] + numbers[COORDINATOR_EVENT] * turn[EVENTS]
     if batch & NEW_BATCH:
-        domains[at + BATCH_FROM] = domains[at + COMMITTING]
+        domains[at + BATCH_FROM] = domains[at + COMMITTING] + reading
     now = max(turn[ARRIVAL], numbers[COORDINATOR_FREE])
     worker = _pooled_worker(clock, row, now)
     start = max(now, clock.workers[worker], domains[at + BATCH_FROM])
     if batch & WAITS_FOR_COMMITS:
-        start = max(start, domains[at + COMMITTED])
+        start = max(start, domains[at + COMMITTED] + reading)
     now = max(now, clock.workers[worker]) if clock.owners[worker] < 0 else now
     clock.owners[worker] = row * len(clock.workers) + int(domains[at + PLACE])
-    reading = numbers[COORDINATOR_TRANSACTION] + numbers[COORDINATOR_EVENT] * turn[EVENTS]
     ready = _executed(numbers, start, turn)
     if turn[LOG_BYTES] > numbers[MOST_QUEUED]:
         now = max(now, ready - (ready - start) * numbers[MOST_QUEUED] / turn[LOG_BYTES])

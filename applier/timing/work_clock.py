@@ -194,6 +194,6 @@ class WorkClock:
         clock = self.numbers
         for _ in range(len(clock.domains) // steps.DOMAIN_NUMBERS, count):
             row = [0.0] * steps.DOMAIN_NUMBERS
-            row[steps.BATCH], row[steps.PLACE] = NO_BATCH, -1
+            row[steps.BATCH], row[steps.PLACE], row[steps.COMMITTING] = NO_BATCH, -1, -inf
             clock.domains.extend(row)
             clock.places.extend([-1.0] * len(clock.workers))

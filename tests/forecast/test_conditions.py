@@ -11,6 +11,7 @@ import pytest
 from applier.errors import UsageError
 from applier.forecast.inventory.facts import facts_of_file
 from applier.forecast.plan import ForecastPlan, run
+from applier.forecast.prices.calibration import APPLIER, OWN_LOG, STATEMENTS, TimePrice
 from applier.forecast.prices.conditions import KINDS, Live, conditions, defaults, size, span
 from tests.forecast.logs import UPDATE, calibration, file, schema, transaction
 
@@ -147,3 +148,48 @@ def test_sizes_and_times() -> None:
     for read, text in ((size, "big"), (size, "0"), (span, "5"), (span, "1h")):
         with pytest.raises(ValueError):
             read(text)
+
+
+@pytest.mark.parametrize(
+    ("log_bin", "updates", "logs"), [("ON", "ON", True), ("ON", "OFF", False), ("OFF", "ON", False)]
+)
+def test_a_replica_has_a_log_of_its_own_where_both_variables_are_on(
+    log_bin: str, updates: str, logs: bool
+) -> None:
+    live = Live("10.11.18-MariaDB", {"log_bin": log_bin, "log_slave_updates": updates})
+    found = conditions(live.version, {"sync_binlog": 1}, live)
+    assert found["log_replica_updates"] == logs
+    assert found.syncs == 1 + logs
+
+
+@pytest.mark.parametrize("measured", [True, False])
+def test_prices_of_the_other_kind_are_changed_and_that_is_said(
+    measured: bool, tmp_path: Path
+) -> None:
+    """`measured`: on a server with a binary log of its own."""
+    log = file(tmp_path, transaction(1, b"keyed", UPDATE, 1), transaction(2, b"keyed", UPDATE, 2))
+    facts = facts_of_file(schema(tmp_path))
+    told = {"log_bin": "ON", "log_replica_updates": "ON" if measured else "OFF"}
+    known = replace(calibration(), target=APPLIER)
+    prices = replace(known, settings=told, shared={**known.shared, OWN_LOG: TimePrice(250e-6)})
+    prices = replace(
+        prices, prices=prices.prices.with_more("transaction", 1.0).with_more("event", 1.0)
+    )
+    seconds, said = {}, {}
+    for logs in (True, False):
+        found = run(
+            ForecastPlan(
+                files=[log],
+                facts=facts,
+                calibration=prices,
+                settings={"log_replica_updates": logs, "sync_binlog": 0},
+            )
+        )
+        seconds[logs] = found.forecast.base.seconds
+        said[logs] = [one for one in found.forecast.assumptions() if "binary log of its own" in one]
+    assert seconds[True] - seconds[False] == pytest.approx(2 * 5 * 250e-6)
+    assert said[measured] == []
+    assert len(said[not measured]) == 1
+    assert f"250 µs {'less' if measured else 'more'}" in said[not measured][0]
+    by_clients = replace(prices, target=STATEMENTS)
+    assert by_clients.with_own_log(not measured) is by_clients

@@ -6,12 +6,18 @@ import pytest
 
 import applier
 from applier.forecast.inventory.facts import STATISTICS, TableFacts
-from applier.forecast.inventory.server_facts import judged
+from applier.forecast.inventory.server_facts import facts_of_server, judged
+from applier.mysql.client.url import parse_url
+from lookup.versions import RULES
+from tests.servers.fixtures import ServerFactory
 
 TABLE = (
     "CREATE TABLE d.t (id INT NOT NULL AUTO_INCREMENT, u INT NOT NULL, n INT, KEY k_id (id), "
     "UNIQUE u (u), UNIQUE n (n), KEY k (u, n));"
 )
+
+SHARED = (4, 7, 40)
+"""Rows of a value."""
 
 
 @pytest.mark.parametrize(
@@ -38,8 +44,30 @@ def test_old_statistics_are_known_by_what_cannot_be(
     doubt: str,
 ) -> None:
     facts = TableFacts(applier.load_schema(TABLE)["d.t"].definition, rows, STATISTICS)
-    found = judged(facts, values, following)
+    found = judged(facts, values, following, RULES["9.7"])
     assert found.duplicates == duplicates
     assert len(found.doubts) == bool(doubt)
     assert doubt in "".join(found.doubts)
     assert all("ANALYZE TABLE d.t" in said for said in found.doubts)
+
+
+@pytest.mark.parametrize("version", ["5.6", "5.7", "9.7", "mariadb"])
+def test_rows_of_a_value_are_those_of_the_table(
+    server_factory: ServerFactory, version: str
+) -> None:
+    """5.6 and MariaDB show half of them, rounded down, and at least 1."""
+    server = server_factory(version)
+    server.execute("CREATE DATABASE shared")
+    for each in SHARED:
+        rows = ",".join(f"({n // each}, {n}, {n // each})" for n in range(400 * each))
+        server.execute(
+            f"CREATE TABLE shared.t{each} (a INT, id INT, b INT, PRIMARY KEY (a, id), KEY b (b))",
+            f"INSERT INTO shared.t{each} VALUES {rows}",
+            f"ANALYZE TABLE shared.t{each}",
+        )
+    url = parse_url(f"mysql://{server.user}@127.0.0.1:{server.port}", "--schema")
+    found, _ = facts_of_server(url.with_password(server.password), ["shared"])
+    for each in SHARED:
+        table = found[f"shared.t{each}"]
+        assert table.duplicates["b"] == pytest.approx(each, rel=0.2)
+        assert table.rows_per_prefix[0] == pytest.approx(each, rel=0.2)

@@ -232,9 +232,7 @@ def test_the_schema_of_a_live_server(server: Server) -> None:
     table = facts["live.t"]
     assert (table.rows, table.rows_from) == (200, "statistics of the server")
     assert [key.name for key in table.definition.keys] == ["PRIMARY", "k"]
-    # MariaDB's InnoDB says half of what it counts (ha_innobase::info_low, 10.11)
-    shared = 20 if "MariaDB" in server.name else 40
-    assert table.duplicates["k"] == pytest.approx(shared, rel=0.2)
+    assert table.duplicates["k"] == pytest.approx(40, rel=0.2)
     server.execute("DROP DATABASE live")
 
 

@@ -17,6 +17,7 @@ from applier.forecast.inventory.rows_file import read_rows, with_rows_file
 from applier.forecast.inventory.server_facts import facts_of_server
 from applier.forecast.plan import ForecastPlan, run
 from applier.mysql.client.url import parse_url
+from lookup.versions import RULES
 from tests.forecast.logs import UPDATE, calibration, file, schema, transaction
 
 if TYPE_CHECKING:
@@ -38,7 +39,9 @@ def written(folder: Path, text: str) -> str:
 
 def test_rows_and_rows_per_value(tmp_path: Path) -> None:
     text = HEAD + "d,t,1000,1200,PRIMARY,1000\nd,t,1000,1200,k,50\nd,u,7,NULL,NULL,NULL\nz,t,3,,,\n"
-    facts, notes = with_rows_file(facts_of_file(schema(tmp_path, SCHEMA)), written(tmp_path, text))
+    facts, notes = with_rows_file(
+        facts_of_file(schema(tmp_path, SCHEMA)), written(tmp_path, text), RULES["9.7"]
+    )
     table, bare = facts["d.t"], facts["d.u"]
     assert (table.rows, table.rows_from, bare.rows) == (1000, STATISTICS, 7)
     assert [table.rows_per_value(key) for key in table.definition.keys] == [1, 20]
@@ -47,7 +50,8 @@ def test_rows_and_rows_per_value(tmp_path: Path) -> None:
 
 def test_old_numbers_are_doubted(tmp_path: Path) -> None:
     text = HEAD + "d,t,1000,3,PRIMARY,1000\nd,t,1000,3,k,50\n"
-    facts, _ = with_rows_file(facts_of_file(schema(tmp_path, SCHEMA)), written(tmp_path, text))
+    tables = facts_of_file(schema(tmp_path, SCHEMA))
+    facts, _ = with_rows_file(tables, written(tmp_path, text), RULES["9.7"])
     assert "they are old" in facts["d.t"].doubts[0]
 
 
@@ -85,7 +89,7 @@ def test_a_number_by_hand_goes_over_the_file(tmp_path: Path) -> None:
 def test_what_is_wrong_is_said(tmp_path: Path, text: str, told: str) -> None:
     path = written(tmp_path, text)
     with pytest.raises(InputError, match=re.escape(told)) as caught:
-        with_rows_file(facts_of_file(schema(tmp_path, SCHEMA)), path)
+        with_rows_file(facts_of_file(schema(tmp_path, SCHEMA)), path, RULES["9.7"])
     assert (caught.value.code, caught.value.file) == ("BL210", path)
 
 
@@ -97,7 +101,7 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
         read_rows(str(tmp_path / "bytes"))
 
 
-@pytest.mark.parametrize("version", ["5.7", "9.7", "mariadb"])
+@pytest.mark.parametrize("version", ["5.6", "5.7", "9.7", "mariadb"])
 def test_the_documented_query_says_what_a_live_server_does(
     server_factory: ServerFactory, tmp_path: Path, version: str
 ) -> None:
@@ -122,7 +126,8 @@ def test_the_documented_query_says_what_a_live_server_does(
         writer.writerows(
             ["NULL" if one is None else one for one in row] for row in server.query(query[0])
         )
-    facts, _ = with_rows_file(facts_of_file(schema(tmp_path, SCHEMA)), str(tmp_path / "rows.csv"))
+    tables = facts_of_file(schema(tmp_path, SCHEMA))
+    facts, _ = with_rows_file(tables, str(tmp_path / "rows.csv"), RULES[version])
     url = parse_url(f"mysql://{server.user}@127.0.0.1:{server.port}", "--schema").with_password(
         server.password
     )

@@ -64,7 +64,9 @@ def applied(
 
 
 @pytest.mark.parametrize("sync", [TimePrice(64 * US, 36 * US), TimePrice(70 * US, 800 * US)])
-@pytest.mark.parametrize(("transaction", "event"), [(10 * US, 4 * US), (30 * US, 12 * US)])
+@pytest.mark.parametrize(
+    ("transaction", "event"), [(10 * US, 4 * US), (30 * US, 12 * US), (150 * US, 20 * US)]
+)
 def test_the_prices_are_found_whatever_the_speed(
     sync: TimePrice, transaction: float, event: float
 ) -> None:

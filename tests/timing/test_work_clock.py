@@ -83,6 +83,14 @@ def test_conservative_groups_that_were_alone_in_their_group_commit_follow_one_an
     assert [clock.take(0.0, Turn(1.0)) for _ in range(3)] == [1.0, 2.0, 3.0]
 
 
+def test_a_conservative_group_is_handed_from_thread_to_thread_behind_the_one_before() -> None:
+    """Optimistic ones are handed out while the ones before are executed."""
+    machine = Machine(coordinator_transaction=0.25)
+    for mode, expected in (("conservative", [1.0, 2.25, 3.5]), ("optimistic", [1.0, 1.25, 1.5])):
+        clock = WorkClock(4, parallel_type=mode, machine=machine)
+        assert [clock.take(0.0, Turn(1.0)) for _ in range(3)] == expected
+
+
 REAL = [
     ("rows by primary key", False, 142, {2: 142, 4: 120}),
     ("rows by primary key, a quieter hour", False, 151, {2: 149, 4: 135}),

@@ -28,6 +28,7 @@ from applier.errors import InputError
 from applier.forecast.inventory.facts import STATISTICS, TableFacts, with_rows
 from applier.forecast.inventory.server_facts import judged
 from applier.sources import open_source
+from lookup.versions import ServerRules
 
 NEEDED = ("table_schema", "table_name", "table_rows")
 OPTIONAL = ("auto_increment", "index_name", "cardinality")
@@ -48,22 +49,24 @@ class TableCount:
 
 
 def with_counts(
-    facts: Mapping[str, TableFacts], given: Sequence[str]
+    facts: Mapping[str, TableFacts], given: Sequence[str], rules: ServerRules
 ) -> tuple[dict[str, TableFacts], list[str]]:
     """The tables with the numbers of --rows, those of its files (@FILE) first; and what is to be
-    said of the files. Raises InputError, UsageError."""
+    said of the files. `rules` of the server that the files are of. Raises InputError,
+    UsageError."""
     found, said = dict(facts), list[str]()
     for text in given:
         if text.startswith("@"):
-            found, notes = with_rows_file(found, text[1:])
+            found, notes = with_rows_file(found, text[1:], rules)
             said += notes
     return with_rows(found, [text for text in given if not text.startswith("@")]), said
 
 
 def with_rows_file(
-    facts: Mapping[str, TableFacts], path: str
+    facts: Mapping[str, TableFacts], path: str, rules: ServerRules
 ) -> tuple[dict[str, TableFacts], list[str]]:
-    """The tables with the numbers of a file, and what is to be said of it. Raises InputError.
+    """The tables with the numbers of a file of a server with these rules, and what is to be said of
+    it. Raises InputError.
 
     Tables that the schema does not have are passed over; one that has none of the schema's is
     refused.
@@ -73,7 +76,7 @@ def with_rows_file(
     for name, one in counts.items():
         if name in found:
             known = replace(found[name], rows=one.rows, rows_from=STATISTICS)
-            found[name] = judged(known, one.cardinalities, one.following)
+            found[name] = judged(known, one.cardinalities, one.following, rules)
     unknown = [
         name
         for name in counts

@@ -19,10 +19,12 @@ from applier.mysql.client.url import Endpoint
 from applier.schema_source import load_schema
 from applier.server_versions import found_rules
 from lookup.table import Key, TableDefinition
+from lookup.versions import ServerRules
 
 OLD_FACTOR = 2
 """Estimates from a few pages may be off by less."""
 MANY_ROWS = 100
+HALVED = 2.0
 _TABLES = """
 SELECT table_schema, table_name, table_rows, avg_row_length, auto_increment
 FROM information_schema.tables
@@ -85,7 +87,8 @@ def facts_of_server(
         ) from None
     finally:
         engine.dispose()
-    definitions = _load(wanted, created, version)
+    rules = found_rules(version, "the server")
+    definitions = _load(wanted, created, rules)
     cardinalities, prefixes = _cardinalities(keys)
     facts = {}
     for database, table, rows, row_bytes, following in wanted:
@@ -97,10 +100,11 @@ def facts_of_server(
             row_bytes=float(row_bytes or 0),
             leaf_pages=leaves.get((database, table), {}),
             rows_per_prefix=tuple(
-                float(rows or 0) / one for one in prefixes.get((database, table), ())
+                _rows_of_a_value(definitions[name].definition, float(rows or 0), one, rules)
+                for one in prefixes.get((database, table), ())
             ),
         )
-        facts[name] = judged(known, numbers, float(following or 0))
+        facts[name] = judged(known, numbers, float(following or 0), rules)
     return facts, version
 
 
@@ -138,9 +142,14 @@ def _leaf_pages(connection: Any) -> dict[tuple[str, str], dict[str, float]]:
     return found
 
 
-def judged(facts: TableFacts, cardinalities: Mapping[str, float], following: float) -> TableFacts:
-    """Rows per value from cardinalities (key name -> values), as far as they can be: a unique key
-    has a value a row.
+def judged(
+    facts: TableFacts,
+    cardinalities: Mapping[str, float],
+    following: float,
+    rules: ServerRules,
+) -> TableFacts:
+    """Rows per value from cardinalities (key name -> values, as a server with these rules shows
+    them), as far as they can be: a unique key has a value a row.
 
     A cardinality of 0 is one that the server has not counted yet. `following`: the next
     AUTO_INCREMENT value, 0 for none. Statistics that contradict the definition are old:
@@ -164,9 +173,21 @@ def judged(facts: TableFacts, cardinalities: Mapping[str, float], following: flo
         )
         return replace(facts, duplicates=duplicates, doubts=(said,))
     duplicates |= {
-        name: max(rows / value, 1.0) for name, value in cardinalities.items() if name not in single
+        name: _rows_of_a_value(definition, rows, values, rules)
+        for name, values in cardinalities.items()
+        if name not in single
     }
     return replace(facts, duplicates=duplicates)
+
+
+def _rows_of_a_value(
+    definition: TableDefinition, rows: float, values: float, rules: ServerRules
+) -> float:
+    """From the values that information_schema shows. Where InnoDB halves, 1 may be 1 to 3 rows,
+    which count as 2; statistics that do not come from InnoDB (MariaDB's ANALYZE TABLE … PERSISTENT)
+    are not halved, and nothing tells them from the others."""
+    halved = rules.halves_statistics and definition.engine.lower() == "innodb"
+    return max(rows / values, 1.0) * (HALVED if halved else 1.0)
 
 
 def _has_value_a_row(definition: TableDefinition, key: Key) -> bool:
@@ -187,7 +208,9 @@ def _doubts(rows: float, values: Mapping[str, float], following: float) -> Itera
         yield f"there would be no rows, and AUTO_INCREMENT gave out {given:,.0f} numbers"
 
 
-def _load(wanted: Collection[Any], created: Collection[str], version: str) -> dict[str, TableFacts]:
+def _load(
+    wanted: Collection[Any], created: Collection[str], rules: ServerRules
+) -> dict[str, TableFacts]:
     sql, current = ["SET FOREIGN_KEY_CHECKS=0"], None
     for (database, *_), statement in zip(wanted, created, strict=True):
         if database != current:
@@ -197,7 +220,7 @@ def _load(wanted: Collection[Any], created: Collection[str], version: str) -> di
             ]
             current = database
         sql.append(statement)
-    tables = load_schema(";\n".join(sql) + ";\n", server=found_rules(version, "the server").name)
+    tables = load_schema(";\n".join(sql) + ";\n", server=rules.name)
     return {table.definition.full_name: TableFacts(table.definition) for table in tables}
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from math import isnan
 from typing import NamedTuple
 
+from applier.forecast.prices.units import EVENTS_AROUND, EVENTS_OF_ROWS
 from applier.timing.clock_steps import Clock, take
 from applier.timing.lag import START, add_lag
 
@@ -154,9 +155,8 @@ def apply(turns: Turns, parts: Parts, prices: PartPrices, run: Run, outcome: Out
 
 
 def events_in_log(rows_events: int) -> int:
-    """What the coordinator reads of a transaction: GTID, BEGIN, its rows events, each with a table
-    map, and the commit."""
-    return 2 * rows_events + 3
+    """What the coordinator reads of a transaction."""
+    return EVENTS_OF_ROWS * rows_events + EVENTS_AROUND
 
 
 def _one(run: Run, arrival: float, databases: Sequence[int]) -> float:

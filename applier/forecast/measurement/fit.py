@@ -35,10 +35,12 @@ from applier.forecast.measurement.scale_up import (
 from applier.forecast.prices.calibration import (
     CORES,
     DURABLE,
+    OWN_LOG,
     SHARED,
     UNEXPLAINED,
     Calibration,
     Residuals,
+    TimePrice,
     default_calibration,
     syncs_at,
 )
@@ -88,7 +90,8 @@ def fit(
         )
     amounts = np.array([one.amounts for one in measured])
     seconds = np.array([one.seconds for one in measured])
-    usual = _prices_here(measured[0].server_version, amounts, seconds)
+    ships = default_calibration(rules_for(measured[0].server_version).name)
+    usual, speed = _prices_here(ships, amounts, seconds)
     prices = solve(amounts, seconds, usual)
     low, high = _intervals(amounts, seconds, usual)
     errors = relative_errors(amounts, seconds, prices)
@@ -102,7 +105,9 @@ def fit(
     found, settings = Prices(tuple(map(float, prices))), dict(settings or {})
     cores, scale_up = cores or CORES, [one for one in every if one.cell.workers]
     syncs = syncs_at(settings | DURABLE)
-    shared = SHARED | shared_prices(scale_up, found, cores=cores, syncs=syncs)
+    own_log = TimePrice(ships.shared[OWN_LOG].processor * speed)
+    shared = SHARED | {OWN_LOG: own_log}
+    shared |= shared_prices(scale_up, found, cores=cores, syncs=syncs)
     off = unexplained(scale_up, found, shared, cores=cores, syncs=syncs)
     return Calibration(
         measured[0].server_version,
@@ -122,15 +127,15 @@ def fit(
     )
 
 
-def _prices_here(server_version: str, amounts: Floats, seconds: Floats) -> Floats:
-    """The prices that ship, in the middle of their intervals, at the speed that most cells show."""
-    ships = default_calibration(rules_for(server_version).name)
+def _prices_here(ships: Calibration, amounts: Floats, seconds: Floats) -> tuple[Floats, float]:
+    """(The prices that ship, in the middle of their intervals, at the speed that most cells show;
+    the seconds here for one of theirs)."""
     usual = (np.array(ships.low.seconds) + np.array(ships.high.seconds)) / 2
     said = amounts @ usual
     known = said > 0
     speed = float(np.median(seconds[known] / said[known])) if known.any() else 1.0
     here: Floats = usual * speed
-    return here
+    return here, speed
 
 
 def solve(amounts: Floats, seconds: Floats, usual: Floats) -> Floats:

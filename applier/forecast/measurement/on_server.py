@@ -39,7 +39,7 @@ from applier.forecast.measurement.measurement_grid import (
 )
 from applier.forecast.measurement.server_words import ServerWords
 from applier.forecast.measurement.thread_clock import ThreadClock
-from applier.forecast.prices.calibration import DURABLE, RELAXED
+from applier.forecast.prices.calibration import APPLIER, DURABLE, RELAXED, STATEMENTS
 from applier.forecast.workload.loads import LoadReader
 from applier.mysql.client.connection import connect
 from applier.mysql.client.url import Endpoint
@@ -82,7 +82,7 @@ class ServerTarget:
         self.looker = connect(endpoint)
         self.server_version = self.server.version
         self.rules = rules_for(self.server_version)
-        self.name = "BINLOG statements" if relay_folder is None else "replication applier"
+        self.name = STATEMENTS if relay_folder is None else APPLIER
         self._words = ServerWords(self.rules)
         self._log_end: tuple[Path, int] | None = None
         self.queue_seconds = 0.0

@@ -18,7 +18,7 @@ from typing import Any
 
 from applier.error_codes import Code
 from applier.errors import InputError, cannot_read
-from applier.forecast.prices.units import UNITS, Prices
+from applier.forecast.prices.units import EVENTS_AROUND, EVENTS_OF_ROWS, UNITS, Prices
 from applier.whole_file import write_whole
 from lookup.versions import rules_for
 
@@ -36,15 +36,21 @@ class TimePrice:
     waiting: float = 0.0
 
 
+APPLIER, STATEMENTS = "replication applier", "BINLOG statements"
+"""What applied the cells of a calibration: a server's own thread, or a client's session."""
+OWN_LOG = "own log event"
 SHARED: dict[str, TimePrice] = {
     "sync": TimePrice(64e-6, 36e-6),
     "page read": TimePrice(5e-6, 20e-6),
     "coordinator transaction": TimePrice(10e-6),
     "coordinator event": TimePrice(4e-6),
+    OWN_LOG: TimePrice(3e-6),
 }
-"""What workers share, and its price where nobody measured it: a sync of one log at a commit, a page
-read into the buffer pool, and what the coordinator takes to read a transaction and each of its
-events. Of 9.7.4 with sysbench's oltp_write_only in twelve settings, 2 cores, a virtual disk."""
+"""What unit prices do not hold, and its price where nobody measured it: a sync of one log at a
+commit, a page read into the buffer pool, what the coordinator takes to read a transaction and each
+of its events, and an event of the binary log that a replica writes itself.
+Of 9.7.4 with sysbench's oltp_write_only in twelve settings, 2 cores, a virtual disk; the last one:
+docs/design/accuracy.md. No cell shows it, since a server must be started anew for it."""
 RELAXED = {"innodb_flush_log_at_trx_commit": "2", "sync_binlog": "0"}
 """Commits as unit prices are measured: syncs come on top."""
 DURABLE = {"innodb_flush_log_at_trx_commit": "1", "sync_binlog": "1"}
@@ -66,13 +72,18 @@ def commit_syncs(flush_log: int, sync_binlog: int, *, logs: bool) -> float:
     return redo + (1.0 / sync_binlog if logs and sync_binlog else 0.0)
 
 
-def syncs_at(settings: Mapping[str, str]) -> float:
-    """The same by the text of a server's variables."""
+def logs_itself(settings: Mapping[str, str]) -> bool:
+    """Whether a replica writes a binary log of its own, by the text of its variables."""
     own_log = settings.get("log_replica_updates", settings.get("log_slave_updates", "OFF"))
+    return all(text.upper() in ON for text in (settings.get("log_bin", ""), own_log))
+
+
+def syncs_at(settings: Mapping[str, str]) -> float:
+    """Syncs of a commit by the text of a server's variables."""
     return commit_syncs(
         int(settings.get("innodb_flush_log_at_trx_commit", "0")),
         int(settings.get("sync_binlog", "0")),
-        logs=all(text.upper() in ON for text in (settings.get("log_bin", ""), own_log)),
+        logs=logs_itself(settings),
     )
 
 
@@ -130,6 +141,27 @@ class Calibration:
         """Syncs of a commit that the price of a transaction holds already: of a calibration that
         was measured with durable commits."""
         return syncs_at(self.settings)
+
+    def with_own_log(self, logs: bool) -> Calibration:
+        """The prices of a replica that writes a binary log of its own, or of one that does not;
+        where they are of the other kind, `assumed` says so. Itself where nobody knows of which kind
+        they are."""
+        known = self.target == APPLIER and "log_bin" in self.settings
+        if not known or logs == logs_itself(self.settings):
+            return self
+        each = self.shared[OWN_LOG].processor
+        more = each if logs else -each
+        prices, low, high = (
+            one.with_more("transaction", EVENTS_AROUND * more).with_more(
+                "event", EVENTS_OF_ROWS * more
+            )
+            for one in (self.prices, self.low, self.high)
+        )
+        said = (
+            f"the prices are of a replica {'without' if logs else 'with'} a binary log of its own;"
+            f" {each * 1e6:.3g} µs {'more' if logs else 'less'} for each of its events is taken"
+        )
+        return replace(self, prices=prices, low=low, high=high, assumed=(*self.assumed, said))
 
     @property
     def spread(self) -> float:

@@ -40,12 +40,14 @@ class Condition:
 @dataclass(frozen=True, slots=True)
 class SettingKind:
     """What a setting is. `variables`: its names on servers, today's first; `read` takes a server's
-    text for it and raises ValueError. `shown` is its text for people."""
+    text for it and raises ValueError. `shown` is its text for people. `needs`: a variable without
+    which the setting is as if it were OFF."""
 
     meaning: str
     variables: tuple[str, ...] = ()
     read: Callable[[str], Any] = int
     shown: Callable[[Any], str] = str
+    needs: str = ""
 
 
 def size(text: str) -> int:
@@ -111,7 +113,10 @@ KINDS: dict[str, SettingKind] = {
     ),
     "sync_binlog": SettingKind("commits for a sync of the binary log", ("sync_binlog",)),
     "log_replica_updates": SettingKind(
-        "a binary log of its own", ("log_replica_updates", "log_slave_updates"), _on
+        "a binary log of its own",
+        ("log_replica_updates", "log_slave_updates"),
+        _on,
+        needs="log_bin",
     ),
     "buffer_pool": SettingKind("buffer pool", ("innodb_buffer_pool_size",), size, _shown_size),
     "cores": SettingKind("cores"),
@@ -277,7 +282,8 @@ def _told(name: str, kind: SettingKind, live: Live) -> tuple[Any, str | None]:
         if text is None:
             continue
         try:
-            return _checked(name, kind.read(text)), None
+            is_in_use = _on(live.variables.get(kind.needs, "ON"))
+            return _checked(name, kind.read(text)) if is_in_use else False, None
         except (ValueError, UsageError) as error:
             return None, f"the replica's {variable}: {error}; the version's default is assumed"
     return None, None

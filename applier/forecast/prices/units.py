@@ -62,6 +62,8 @@ LOOKUP_UNITS = tuple(UNITS)[tuple(UNITS).index("page") :]
 """Spent on finding rows; the rest is spent on changing them, whatever the keys. In order: sums are
 the same in every process."""
 PLACE = {name: place for place, name in enumerate(UNITS)}
+EVENTS_OF_ROWS, EVENTS_AROUND = 2, 3
+"""Of a log: a rows event with its table map; GTID, BEGIN and the commit of a transaction."""
 Amounts = tuple[float, ...]
 """One number for each unit."""
 
@@ -79,6 +81,12 @@ class Prices:
 
     def __getitem__(self, unit: str) -> float:
         return self.seconds[PLACE[unit]]
+
+    def with_more(self, unit: str, seconds: float) -> Prices:
+        """The same with another price of a unit, none below zero."""
+        found = list(self.seconds)
+        found[PLACE[unit]] = max(found[PLACE[unit]] + seconds, 0.0)
+        return Prices(tuple(found))
 
     def cost(self, amounts: Amounts) -> tuple[float, float]:
         """(Seconds in all, those of them spent on finding rows)."""
