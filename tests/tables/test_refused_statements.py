@@ -34,7 +34,7 @@ def test_is_null_under_sql_auto_is_null_is_refused(tmp_path: Path) -> None:
     "select",
     [
         "(WITH c AS (SELECT 1) SELECT * FROM c)",
-        "SELECT a + 20 AS x FROM t ORDER BY x",
+        "SELECT a + 20 AS x FROM t ORDER BY x + 1",
         "SELECT table_rows FROM information_schema.tables",
     ],
 )

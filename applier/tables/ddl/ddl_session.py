@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from applier.tables.catalog import Database
 from applier.tables.definitions.table_draft import SchemaRules
 from applier.tables.expressions.operands import OLD_SERVERS, Session
+from applier.tables.sql.sql_mode_flags import SqlModeFlag
 from applier.tables.sql.sql_text import Lexis
 from lookup.versions import NEWEST
 
@@ -22,6 +23,8 @@ COMMENT_VERSIONS = {
 execute all that any does."""
 COLUMN_REFERENCES = frozenset({"9.7", "mariadb"})
 """Where REFERENCES behind a column is more than a comment."""
+STRICT_ZERO_DATES = frozenset({"5.6"})
+"""Where CREATE TABLE … SELECT gives a DATE or DATETIME the default 0 in strict mode, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,13 @@ class DdlSession:
         session, version = self.expressions, COMMENT_VERSIONS.get(self.server)
         return Lexis.of(
             session.sql_mode, client=session.client, mariadb=self.is_mariadb, version=version
+        )
+
+    @property
+    def has_zero_dates(self) -> bool:
+        """Whether a DATE or DATETIME that CREATE TABLE … SELECT makes has the default 0."""
+        return self.server in STRICT_ZERO_DATES or not self.expressions.sql_mode & (
+            SqlModeFlag.STRICT
         )
 
     @property
