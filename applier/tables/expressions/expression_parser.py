@@ -375,11 +375,7 @@ class ExpressionParser:
             if word == "NULL":
                 return constant(OperandKind.NULL, None, sql=word)
             return constant(OperandKind.INTEGER, int(word == "TRUE"), sql=word)
-        if (
-            word in ("DATE", "TIME", "TIMESTAMP")
-            and parser.at + 1 < len(parser.tokens)
-            and parser.tokens[parser.at + 1].kind == "string"
-        ):
+        if word in ("DATE", "TIME", "TIMESTAMP") and parser.at_string(1):
             parser.at += 1
             return moment_literal(word, parser.text())
         if word in _WITHOUT_PARENTHESES:
