@@ -37,13 +37,16 @@ _MOMENTS = frozenset(
     " CURTIME CURRENT_TIME UTC_TIME".split()
 )
 _NAMED = "NAME_CONST"
+_MOMENT_WORDS = frozenset({"DATE", "TIME", "TIMESTAMP"})
+_VALUES = frozenset({"NULL", "TRUE", "FALSE"})
 
 
 def derived_name(column: SelectedColumn, sql: str) -> str | None:
     """The name of a column of `SELECT`, which stands in `sql`; None where it is not known."""
     name = column.alias
     if name is None and column.operand.column is not None:
-        name = column.operand.column.name
+        names = [token.value for token in column.tokens if token.kind in ("word", "quoted")]
+        name = names[-1] if names else column.operand.column.name
     elif name is None:
         name = _own_name(column.tokens, sql)
     is_plain = 0 < len(name) <= MOST_NAME and name.isascii() and name.isprintable()
@@ -51,12 +54,16 @@ def derived_name(column: SelectedColumn, sql: str) -> str | None:
 
 
 def _own_name(tokens: tuple[Token, ...], sql: str) -> str:
-    """Of an expression without an alias: a text and NAME_CONST say it, any other is its own."""
+    """Of an expression without an alias: a text and NAME_CONST say it, any other is its own, but
+    for a plus before a number. 5.x and MariaDB write TRUE where 9.7.4 keeps true: "" for such."""
     if len(tokens) == 1 and tokens[0].kind == "string":
         return tokens[0].value.lstrip(" ")
+    if len(tokens) == 1 and tokens[0].value.upper() in _VALUES and not tokens[0].value.isupper():
+        return ""
     if _word(tokens) == _NAMED and tokens[2].kind == "string":
         return tokens[2].value
-    return sql[tokens[0].start : tokens[-1].end]
+    start = tokens[len(tokens) == 2 and tokens[0].value == "+"]
+    return sql[start.start : tokens[-1].end]
 
 
 def derived_column(column: SelectedColumn, name: str, session: DdlSession) -> Column | None:
@@ -65,9 +72,10 @@ def derived_column(column: SelectedColumn, name: str, session: DdlSession) -> Co
     if operand.column is not None:
         known = not column.outer or operand.column.nullable
         return plain_column(operand.column, name) if known else None
-    word = _word(column.tokens)
+    word, tokens = _word(column.tokens), column.tokens
     make = _TYPES.get(operand.kind)
-    if make is None or not (operand.literal or word in _MOMENTS):
+    written = word in _MOMENTS or _is_literal(_named(tokens) if word == _NAMED else tokens)
+    if make is None or not written:
         return None
     found = make(operand, session.expressions.dialect)
     if found is None or found.type == "null":
@@ -83,6 +91,25 @@ def _default(column: Column, session: DdlSession) -> str | None:
         return None
     default = _ZERO_DATES.get(column.type) or _ZEROS.get(column.type, "")
     return f"'{default}.{'0' * column.scale}'" if column.scale else f"'{default}'"
+
+
+def _named(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
+    """The value of NAME_CONST, without the collation that the log of a routine gives a text."""
+    value = tokens[4:-1]
+    return value[:-2] if len(value) > 2 and value[-2].value.upper() == "COLLATE" else value
+
+
+def _is_literal(tokens: tuple[Token, ...]) -> bool:
+    """Whether an expression is a literal: a number, which may have a sign, neighbouring texts, or
+    one value behind the word that says what it is."""
+    kinds = [token.kind for token in tokens]
+    if kinds == ["op", "number"]:
+        return tokens[0].value in "+-"
+    if kinds[:1] == ["word"] and kinds[1:] in (["string"], ["hex"], ["bit"]):
+        return tokens[0].value.upper() in _MOMENT_WORDS or tokens[0].value[0] == "_"
+    if kinds == ["word"]:
+        return tokens[0].value.upper() in _VALUES
+    return kinds in (["number"], ["hex"], ["bit"]) or set(kinds) == {"string"}
 
 
 def _word(tokens: tuple[Token, ...]) -> str:
