@@ -60,6 +60,11 @@ class DdlSession:
         return self.server in OLD_SERVERS
 
     @property
+    def is_modern(self) -> bool:
+        """Whether the rules of MySQL 8.0 or later hold."""
+        return not self.is_old and not self.is_mariadb
+
+    @property
     def lexis(self) -> Lexis:
         """How the session reads SQL text."""
         session, version = self.expressions, COMMENT_VERSIONS.get(self.server)
@@ -87,7 +92,7 @@ class DdlSession:
 
     def schema_rules(self, database: Database | None) -> SchemaRules:
         """What a CREATE TABLE leaves to defaults, in this database."""
-        modern = not self.is_old and not self.is_mariadb
+        modern = self.is_modern
         name = (
             (database.charset if database else None)
             or self.server_charset

@@ -70,8 +70,11 @@ def derived_column(column: SelectedColumn, name: str, session: DdlSession) -> Co
     """The column that a server makes of an expression; None where its type is not known."""
     operand = column.operand
     if operand.column is not None:
-        known = not column.outer or operand.column.nullable
-        return plain_column(operand.column, name) if known else None
+        taken = operand.column
+        # 9.7.4 gives a BIT b'0' where it is NOT NULL or has a default
+        is_bit = taken.type == "bit" and (taken.default or not taken.nullable)
+        known = not (is_bit and session.is_modern) and (taken.nullable or not column.outer)
+        return plain_column(taken, name) if known else None
     word, tokens = _word(column.tokens), column.tokens
     make = _TYPES.get(operand.kind)
     written = word in _MOMENTS or _is_literal(_named(tokens) if word == _NAMED else tokens)
@@ -144,7 +147,7 @@ def plain_column(column: Column, name: str) -> Column:
 
 def _null(_operand: Operand, dialect: Dialect) -> Column | None:
     """9.7.4 has a VARBINARY(0)."""
-    return Column("", "null", 0) if dialect.old or dialect.mariadb else None
+    return Column("", "null", 0) if dialect.display_widths else None
 
 
 def _integer(operand: Operand, _dialect: Dialect) -> Column | None:
