@@ -369,7 +369,8 @@ class ExpressionParser:
             if special is not None:
                 return special(self)
             parser.expect("(")
-            return self.call(word, self.arguments())
+            # words among the arguments of another function may be its own, and no columns
+            return self.call(word, self.arguments() if word in EXACT_FUNCTIONS else [])
         if word in ("NULL", "TRUE", "FALSE"):
             parser.at += 1
             if word == "NULL":

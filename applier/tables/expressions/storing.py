@@ -234,7 +234,10 @@ def _bytes(target: StoreColumn) -> Write:
     encode = operand.charset.encode if operand.collation is not None else str.encode
 
     def write(value: Value, _session: Session) -> Stored:
-        found = encode(text(value))
+        try:
+            found = encode(text(value))
+        except UnicodeEncodeError:  # a character that the connection's set does not have
+            raise target.unknown() from None
         if (
             operand.kind is OperandKind.DOUBLE
             and target.column.length is not None
