@@ -43,7 +43,7 @@ EXACT = (
     "SELECT 1", "SELECT 1 AS c", "SELECT -1 AS c", "SELECT 0 AS c", "SELECT 12345678 AS c",
     "SELECT -99999999 AS c", "SELECT 1234567890 AS c", "SELECT 999999999999999999 AS c",
     "SELECT TRUE AS c, FALSE AS d", "SELECT TRUE", "SELECT 1, 2, 3", "SELECT 1, -2",
-    "SELECT true AS a, False AS b", "SELECT +1.5, (i) FROM s",
+    "SELECT true AS a, False AS b", "SELECT +1.5, (i), ((s.n)) FROM s",
     "SELECT - 1", "SELECT DATE  '2010-01-01'", "SELECT +1", "SELECT NOW( )",
     "SELECT I, s.N FROM s", "SELECT `I` FROM s",
     "SELECT NAME_CONST('x', 'abc' COLLATE 'utf8mb4_bin')",

@@ -37,6 +37,7 @@ _MOMENTS = frozenset(
     " CURTIME CURRENT_TIME UTC_TIME".split()
 )
 _NAMED = "NAME_CONST"
+_NAMES = ("word", "quoted")
 _MOMENT_WORDS = frozenset({"DATE", "TIME", "TIMESTAMP"})
 _VALUES = frozenset({"NULL", "TRUE", "FALSE"})
 
@@ -44,13 +45,23 @@ _VALUES = frozenset({"NULL", "TRUE", "FALSE"})
 def derived_name(column: SelectedColumn, sql: str) -> str | None:
     """The name of a column of `SELECT`, which stands in `sql`; None where it is not known."""
     name = column.alias
-    if name is None and column.operand.column is not None:
-        names = [token.value for token in column.tokens if token.kind in ("word", "quoted")]
-        name = names[-1] if names else column.operand.column.name
+    taken = _taken(column)
+    if name is None and taken is not None:
+        name = ([taken.name] + [one.value for one in column.tokens if one.kind in _NAMES])[-1]
     elif name is None:
         name = _own_name(column.tokens, sql)
     is_plain = 0 < len(name) <= MOST_NAME and name.isascii() and name.isprintable()
     return name if is_plain and name == name.strip() else None
+
+
+def _taken(column: SelectedColumn) -> Column | None:
+    """The column that an expression is, which may stand in parentheses; None for any other."""
+    is_name = all(one.kind in _NAMES or one.value in (".", "(", ")") for one in column.tokens)
+    is_call = any(
+        one.kind in _NAMES and two.value == "("
+        for one, two in zip(column.tokens, column.tokens[1:], strict=False)
+    )
+    return column.operand.column if is_name and not is_call else None
 
 
 def _own_name(tokens: tuple[Token, ...], sql: str) -> str:
@@ -68,9 +79,8 @@ def _own_name(tokens: tuple[Token, ...], sql: str) -> str:
 
 def derived_column(column: SelectedColumn, name: str, session: DdlSession) -> Column | None:
     """The column that a server makes of an expression; None where its type is not known."""
-    operand = column.operand
-    if operand.column is not None:
-        taken = operand.column
+    operand, taken = column.operand, _taken(column)
+    if taken is not None:
         # 9.7.4 gives a BIT b'0' where it is NOT NULL or has a default
         is_bit = taken.type == "bit" and (taken.default or not taken.nullable)
         known = not (is_bit and session.is_modern) and (taken.nullable or not column.outer)
