@@ -16,6 +16,7 @@ from typing import Any
 
 from applier.binlog.charsets import CHARSETS
 from applier.binlog.time_zone import time_zone
+from applier.binlog.types import from_sql
 from applier.dumps.literals import insert_rows
 from applier.dumps.source import DumpReader, DumpStatement
 from applier.dumps.statement import NAME_BYTES, in_backticks, unquoted
@@ -156,20 +157,14 @@ class _Loader:
         rows = _without_nulls(table.definition, columns, rows)
         self._count_timestamps(table, columns, len(rows))
         whole = complete_rows(table.definition, columns, rows, session)
-        auto = next(
-            (at for at, column in enumerate(table.definition.columns) if column.auto_increment),
-            None,
-        )
-        if auto is not None and (
-            auto not in columns or any(row[columns.index(auto)] is None for row in rows)
-        ):
-            # A 0 that stands in a dump is a 0: mysqldump sets NO_AUTO_VALUE_ON_ZERO.
-            whole = number_rows(
-                table.definition,
-                whole,
-                table.auto_increment,
-                (None, 0) if auto not in columns else (None,),
-            )
+        auto = next((one for one in table.definition.columns if one.auto_increment), None)
+        if auto is not None:
+            at = table.definition.positions[auto.name.lower()]
+            keeps_zeros = SqlModeFlag.NO_AUTO_VALUE_ON_ZERO in self.session.mode_flags
+            zeros = () if keeps_zeros and at in columns else (from_sql(auto)(0),)
+            if at not in columns or any(row[columns.index(at)] in (None, *zeros) for row in rows):
+                start = table.auto_increment
+                whole = number_rows(table.definition, whole, start, (None, *zeros))
         if statement.verb == "REPLACE" or b"IGNORE" in match.string[: match.start("table")].upper():
             for row in whole:
                 self._insert_over(table, row, replacing=statement.verb == "REPLACE")

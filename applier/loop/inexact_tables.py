@@ -18,6 +18,7 @@ from applier.tables.sql.stored_calls import may_call_stored
 _CALLS = re.compile(r"(?i)\b(CALL|EXECUTE)\b")
 _UNKNOWN = ""
 """Among the tables of `ReplayResult.inexact`: any table may have been changed."""
+_NO_TABLE = (1051, 1146)
 _DROPS = re.compile(rb"(?i)\s*DROP\s+(TABLE|DATABASE|SCHEMA)\b")
 
 
@@ -33,6 +34,7 @@ class InexactTables:
 
     def pass_over(self, error: ReplicationError, query: Query | None = None) -> None:
         """An event that could not be opened: raises its error unless that is in the skip list."""
+        error = self._of_its_cause(error)
         if not self.options.skips(error.number):
             raise error
         if error.number == NOT_SUPPORTED:
@@ -43,12 +45,31 @@ class InexactTables:
                 if may_call_stored(*text_and_lexis(query)):
                     changed.add(_UNKNOWN)
             self._add(changed, error.message)
+            if query is not None:
+                self.forget_dropped(query)
         self.result.note(
             f"skipped by --skip-errors: {error.message}",
             number=error.number,
             file=error.file,
             position=error.position,
             table=error.table,
+        )
+
+    def _of_its_cause(self, error: ReplicationError) -> ReplicationError:
+        """The error; where a table is not there since what makes it was passed over, the error of
+        that."""
+        database, dot, table = (error.table or "").partition(".")
+        name = f"{self.options.rewrite.get(database, database)}{dot}{table}"
+        reason = self.result.inexact.get(name)
+        if error.number not in _NO_TABLE or reason is None or name in self.tables:
+            return error
+        return ReplicationError(
+            NOT_SUPPORTED,
+            f"{error.message}: what makes it was passed over ({reason})",
+            file=error.file,
+            position=error.position,
+            table=error.table,
+            hint=error.hint,
         )
 
     def pass_on(self, query: Query) -> None:

@@ -44,6 +44,7 @@ HINTS = {
         "the row is there already: start from a dump of the log's first position, or let it pass"
         " with --exec-mode idempotent"
     ),
+    1180: "two rows have the same value of a unique key that the source's table does not have",
     1610: (
         "a row was misread after a missing one, as this server version does; replay with --server"
         " 8.0 or fix the data"
@@ -121,6 +122,8 @@ class RowsApplier:
         counters = cost.counters if keep is None else Counters()
         outcome = RowsOutcome(counters)
         plan.rows.run(images, outcome, misread)
+        if self._bulk is not None:
+            self._bulk.settle(table, rows, outcome, self.options)
         cost.events += 1
         cost.rows += len(images)
         cost.rows_changed += outcome.rows_changed
@@ -159,11 +162,11 @@ class RowsApplier:
     ) -> ReplicationError:
         """The error as the server words it."""
         word = self.options.rules.source_word
+        handler = f" handler error {failure.handler_error};" if failure.handler_error else ""
         message = (
             f"Could not execute {EVENT_TEXT[rows.kind]} event on table {table};"
-            f" {failure.condition}, Error_code: {failure.number}; handler error"
-            f" {failure.handler_error}; the event's {word} log {event.file}, end_log_pos"
-            f" {event.log_pos}"
+            f" {failure.condition}, Error_code: {failure.number};{handler} the event's {word} log"
+            f" {event.file}, end_log_pos {event.log_pos}"
         )
         return ReplicationError(
             failure.number,

@@ -48,6 +48,32 @@ def test_what_a_function_or_a_view_may_change_is_not_exact(
     assert set(result.inexact) == inexact
 
 
+def test_what_follows_a_create_that_was_passed_over(tmp_path: Path) -> None:
+    """Statements on the table are passed over with it, until it is made anew."""
+    statements = (
+        b"CREATE TABLE n (a INT) SELECT SLEEP(1) AS b",
+        b"INSERT INTO n VALUES (1, 2)",
+        b"CREATE TABLE m LIKE n",
+        b"UPDATE m SET a = 3",
+        b"DROP TABLE n",
+        b"CREATE TABLE n (a INT)",
+        b"INSERT INTO n VALUES (5)",
+    )
+    events = [
+        event
+        for number, statement in enumerate(statements, 1)
+        for event in (gtid(number), query(statement, b"d"))
+    ]
+    tables, result = replay_log(tmp_path, log(*events), Tables(), skip_errors="1235")
+    assert result.error is None, result.error
+    assert (tables["d.n"].rows(), list(result.inexact)) == ([(5,)], ["d.m"])
+    assert "what makes it was passed over" in " ".join(result.notes)
+    _, stopped = replay_log(
+        tmp_path, log(*events, gtid(8), query(b"DROP TABLE k", b"d")), Tables(), skip_errors="1235"
+    )
+    assert stopped.error is not None and stopped.error.number == 1051
+
+
 def test_what_cannot_be_read_may_call_anything() -> None:
     assert may_call_stored("UPDATE t SET a = 1e999999999" + "9" * 9) is False
     assert may_call_stored("UPDATE t SET a = f(`")

@@ -16,6 +16,12 @@ UNCHECKED = "SET foreign_key_checks = 0, unique_checks = 0"
 TABLE = "CREATE TABLE t (a INT PRIMARY KEY, b INT)"
 ON_DUPLICATE = "INSERT INTO t VALUES (1, 1), (2, 1), (1, 5) ON DUPLICATE KEY UPDATE b = b + 1"
 FIRED = "INSERT INTO u VALUES (1), (2)"
+DOUBLE = "INSERT INTO t VALUES (1, 1), (1, 2)"
+SAME_B = "INSERT INTO t VALUES (1, 1), (2, 1)"
+LONG_ROWS = (
+    "INSERT INTO t SELECT seq, REPEAT('x', 4000) FROM seq_1_to_10 UNION ALL SELECT 3, 'y'"
+    " UNION ALL SELECT seq, REPEAT('y', 4000) FROM seq_21_to_30"
+)
 
 
 def trigger(body: str) -> tuple[str, ...]:
@@ -127,6 +133,45 @@ def test_a_table_that_had_rows_is_refused(pair: MariadbPair) -> None:
     before = (TABLE, "INSERT INTO t VALUES (7, 7)", "DELETE FROM t", UNCHECKED)
     error = applier.replay([log_of(pair, (*before, ON_DUPLICATE))], into=applier.Tables()).error
     assert error is not None and error.number == 1235
+    replicated(pair)
+
+
+OWN_KEY: dict[str, tuple[str, str, tuple[str, ...], int]] = {
+    "a primary key": ("a INT, b INT", "PRIMARY KEY (a)", (UNCHECKED, DOUBLE), 1180),
+    "a unique key": ("a INT PRIMARY KEY, b INT", "UNIQUE KEY (b)", (UNCHECKED, SAME_B), 1180),
+    "several events": ("a INT, b TEXT", "PRIMARY KEY (a)", (UNCHECKED, LONG_ROWS), 1180),
+    "a later statement": (
+        "a INT, b INT", "PRIMARY KEY (a)",
+        (UNCHECKED, "BEGIN", "INSERT INTO t VALUES (1, 1)", DOUBLE, "COMMIT"), 1062,
+    ),
+    "an earlier statement": (
+        "a INT, b INT", "PRIMARY KEY (a)",
+        (UNCHECKED, "BEGIN", DOUBLE, "INSERT INTO t VALUES (7, 1)", "COMMIT"), 1180,
+    ),
+    "checks": ("a INT, b INT", "PRIMARY KEY (a)", (DOUBLE,), 1062),
+}  # fmt: skip
+"""The source's columns, the replica's key, statements, and the replica's error."""
+
+
+@pytest.mark.parametrize("title", OWN_KEY)
+def test_a_duplicate_is_the_statements_error(pair: MariadbPair, title: str) -> None:
+    columns, key, statements, number = OWN_KEY[title]
+    log_of(pair, (f"CREATE TABLE t ({columns})",))
+    pair.settle()
+    pair.replica.execute("SET sql_log_bin = 0", f"ALTER TABLE d.t ADD {key}")
+    pair.source.execute("FLUSH BINARY LOGS", "USE d", *statements)
+    file = pair.source.binlog_files()[-1]
+    said = str(pair.wait(Slave_SQL_Running="No")["Last_SQL_Error"])
+    for skipped in ("", "1062"):
+        schema = f"CREATE TABLE d.t ({columns}, {key});"
+        tables = applier.load_schema(schema, server="mariadb")
+        error = applier.replay([file], into=tables, skip_errors=skipped).error
+        if skipped and number == 1062:
+            assert error is None
+        else:
+            assert error is not None and error.number == number
+            assert error.message.startswith(said.replace("Write_rows_v1", "Write_rows"))
+            assert len(tables["d.t"]) == 0
     replicated(pair)
 
 

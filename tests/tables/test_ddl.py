@@ -306,6 +306,7 @@ def test_a_column_that_becomes_auto_increment_numbers_the_rows_in_scan_order() -
 
 def test_a_zero_of_an_auto_increment_column_stays_a_zero_when_the_table_is_altered() -> None:
     schema = (
+        "SET sql_mode = 'NO_AUTO_VALUE_ON_ZERO';"
         "CREATE TABLE d.t (id int AUTO_INCREMENT PRIMARY KEY); INSERT INTO d.t VALUES (0), (4);"
     )
     assert run("ALTER TABLE t MODIFY id BIGINT AUTO_INCREMENT", schema=schema)["d.t"].rows() == [

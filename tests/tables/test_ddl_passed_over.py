@@ -35,7 +35,7 @@ from tests.tables.test_ddl import SCHEMA, number, rows, run
         ("ALTER TABLE t DROP PARTITION p0", 1235), ("ALTER TABLE t TRUNCATE PARTITION p0", 1235),
         ("ALTER TABLE t EXCHANGE PARTITION p0 WITH TABLE u", 1235),
         ("CREATE TABLE s AS SELECT count(*) FROM t GROUP BY a", 1235),
-        ("CREATE TABLE s SELECT 1", 1235), ("CREATE TABLE s SELECT a FROM t LIMIT 1", 1235),
+        ("CREATE TABLE s SELECT 1 + 1", 1235), ("CREATE TABLE s SELECT a FROM t LIMIT 1", 1235),
         ("CREATE TABLE s SELECT a FROM t WHERE RAND() < 2", 1235),
         ("CREATE TABLE s (PRIMARY KEY (a)) SELECT a FROM t", 1235),
         ("CREATE TABLE s SELECT n.a FROM t", 1235),

@@ -308,4 +308,4 @@ def test_rows_without_a_number_get_the_next_one() -> None:
     null = applier.load_schema(
         create + "INSERT INTO d.t VALUES (NULL, 1), (9, 2), (NULL, 3), (0, 4);"
     )
-    assert sorted(null["d.t"].rows()) == [(0, 4), (5, 1), (9, 2), (10, 3)]
+    assert sorted(null["d.t"].rows()) == [(5, 1), (9, 2), (10, 3), (11, 4)]

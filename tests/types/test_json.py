@@ -123,7 +123,6 @@ def test_a_decimal_that_does_not_fit_its_size(data: bytes) -> None:
         ('{"b":1,"a":2,"cc":3}', '{"a": 2, "b": 1, "cc": 3}'),
         ('{"bb":1,"a":2}', '{"a": 2, "bb": 1}'),
         (' [ 1 ,2.50,"x" ] ', '[1, 2.5, "x"]'),
-        ('{"a":1,"a":2}', '{"a": 2}'),
         ("18446744073709551615", "18446744073709551615"),
         ("18446744073709551616", "1.8446744073709552e19"),
         ("-9223372036854775809", "-9.223372036854776e18"),
@@ -139,6 +138,14 @@ def test_text_as_the_server_normalises_it(text: str, normal: str | None) -> None
         return
     assert to_text(COLUMN)(from_sql(COLUMN)(text)) == normal
     assert to_text(COLUMN)(from_sql(COLUMN)(text.encode())) == normal
+
+
+def test_of_two_members_the_version_takes_one() -> None:
+    text = '{"b": {"a": 1, "a": 2}, "a": 3, "b": 4}'
+    assert parse_text(text, first=True) == {"a": 3, "b": {"a": 1}}
+    assert parse_text(text, first=False) == {"a": 3, "b": 4}
+    with pytest.raises(ReplicationError, match="two members of one name"):
+        parse_text(text)
 
 
 @pytest.mark.parametrize(

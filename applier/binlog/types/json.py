@@ -12,6 +12,7 @@ import json
 import re
 import struct
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from applier.binlog.cursor import Cursor
@@ -20,7 +21,7 @@ from applier.binlog.types.numbers import decimal_to_text, double_text
 from applier.binlog.types.temporal import parts_text, time_text
 from applier.binlog.wire import DIGITS_IN_JSON, decimal_bytes
 from applier.error_codes import Code
-from applier.errors import InputError, ReplicationError
+from applier.errors import NOT_SUPPORTED, InputError, ReplicationError
 
 (
     SMALL_OBJECT, LARGE_OBJECT, SMALL_ARRAY, LARGE_ARRAY, LITERAL, INT16, UINT16, INT32, UINT32,
@@ -334,16 +335,43 @@ def _packed_text(type_code: int, packed: int) -> str:
     return text[:10] if type_code == DATE else text
 
 
-def parse_text(text: str) -> Document:
-    """JSON text as the server reads it: integers of up to 64 bits stay exact. Raises ValueRefused
-    (3140)."""
+_HALVES = re.compile(
+    r"""\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}
+    |\\(u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.""",
+    re.DOTALL | re.VERBOSE,
+)
+"""Escapes; the group is one that stands for half a character, which servers refuse."""
+
+
+def parse_text(text: str, *, first: bool | None = None) -> Document:
+    """JSON text as the server reads it: integers of up to 64 bits stay exact. `first`: of two
+    members of one name the first stands, as in 5.7, or the last (8.0.3 and later); None: nobody
+    knows which.
+
+    Raises ValueRefused (3140), and ReplicationError 1235 for such members where nobody knows.
+    """
     try:
-        document = json.loads(text, parse_int=_integer, parse_constant=_no_constant)
-        if "\\" in text:
-            json.dumps(document, ensure_ascii=False).encode()
+        if any(escape[1] for escape in _HALVES.finditer(text)):
+            raise ValueError("an escape is half a character")
+        document = json.loads(
+            text,
+            parse_int=_integer,
+            parse_constant=_no_constant,
+            object_pairs_hook=partial(_object, first=first),
+        )
     except (ValueError, RecursionError) as error:
         raise ValueRefused(3140, f"Invalid JSON text: {error}") from None
     return document
+
+
+def _object(pairs: list[tuple[str, Document]], first: bool | None) -> dict[str, Document]:
+    found = dict(reversed(pairs) if first else pairs)
+    if first is None and len(found) < len(pairs):
+        raise ReplicationError(
+            NOT_SUPPORTED,
+            "a JSON object with two members of one name, of which 5.7 takes the first",
+        )
+    return dict(sorted(found.items(), key=_place))
 
 
 def _integer(text: str) -> int | float:

@@ -1,143 +1,104 @@
-"""CREATE TABLE … SELECT in statement format: plain columns of one table, with WHERE, ORDER BY and
-LIMIT.
+"""CREATE TABLE … SELECT in statement format: what INSERT … SELECT reads, into columns that are
+declared or that the SELECT makes.
 
-A log in row format has a CREATE TABLE without the SELECT, and the rows follow as events. What a
-SELECT's expressions make for columns is a matter of the server's type derivation, so anything but
-columns is refused.
+A log in row format has a CREATE TABLE without the SELECT, and the rows follow as events.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from applier.binlog.types import ValueRefused
 from applier.errors import InputError
-from applier.tables.catalog import Tables
-from applier.tables.dml.row_selection import RowSelection
-from applier.tables.dml.table_references import NO_ALIAS
+from applier.tables.catalog import Tables, table_of
+from applier.tables.ddl.ddl_session import DdlSession
+from applier.tables.ddl.derived_columns import derived_column, derived_name
+from applier.tables.dml.insert_select import SelectedRows, read_select
+from applier.tables.dml.row_writer import StatementRows, StatementSession, of_row
 from applier.tables.engine import MemoryTable
-from applier.tables.expressions.defaults import complete_rows
-from applier.tables.expressions.expression_parser import ExpressionParser
-from applier.tables.expressions.operands import Session, unsupported
-from applier.tables.sql.sql_text import Lexis, Parser
+from applier.tables.expressions.operands import unsupported
+from applier.tables.sql.sql_text import Parser
+from lookup.handler import RowError
 from lookup.table import Column, TableDefinition
-
-STORED_ALIKE = ("type", "length", "scale", "unsigned", "charset", "labels", "srid")
-"""What two columns have in common when a value of the one is stored in the other as it is."""
 
 
 def create_from_select(
-    tables: Tables,
-    definition: TableDefinition,
-    select: str,
-    database: str,
-    lexis: Lexis,
-    session: Session,
+    tables: Tables, definition: TableDefinition, select: str, database: str, session: DdlSession
 ) -> None:
-    """Makes the table and fills it. Raises ReplicationError 1235 for a SELECT that is more than
-    columns of one table."""
+    """Makes the table and fills it. Raises ReplicationError 1235 for a SELECT that is not
+    supported; there is no table then."""
+    chosen = _chosen(tables, select, database, session)
+    columns, names = _columns(definition, chosen, select, session)
+    made = reordered(definition, columns)
+    rows = _filled(table_of(made), chosen, names, session).stored_rows()
+    tables.create(made).load(rows)
+
+
+def _chosen(tables: Tables, select: str, database: str, session: DdlSession) -> SelectedRows:
+    parser = Parser(select, session.lexis)
+    parser.accept("AS")
     try:
-        parser = Parser(select, lexis)
-        source, alias, pairs = _columns(tables, parser, database)
-        selection = _selection(parser, source, alias, session)
+        chosen = read_select(parser, tables, database, None, session.expressions)
     except InputError:
         raise unsupported(f"CREATE TABLE … {select[:60]}") from None
-    found = map(source.get, selection.refs(source, session))
-    rows = [tuple(row[at] for at, _ in pairs) for row in found if row is not None]
-    own = {column.name.lower(): column for column in definition.columns}
-    chosen = {name.lower() for _, name in pairs}
-    if len(chosen) < len(pairs):
-        raise unsupported(f"CREATE TABLE … {select[:60]}")
-    columns = [column for column in definition.columns if column.name.lower() not in chosen]
-    for at, name in pairs:
-        declared, taken = own.get(name.lower()), source.definition.columns[at]
-        if declared is not None and not _stores(declared, taken):
-            raise unsupported(
-                f"CREATE TABLE … SELECT of `{taken.name}` into a column of another type"
-            )
-        columns.append(_plain(taken, name) if declared is None else declared)
-    table = tables.create(reordered(definition, tuple(columns)))
-    targets = tuple(table.definition.positions[name.lower()] for _, name in pairs)
-    table.load(complete_rows(table.definition, targets, rows, session))
-
-
-def _selection(parser: Parser, source: MemoryTable, alias: str, session: Session) -> RowSelection:
-    """What stands behind the table. Raises InputError, and ReplicationError 1235 for what is not
-    exact."""
-    if any(token.value.upper() == "RAND" for token in parser.tokens[parser.at :]):
-        raise parser.refuse("RAND() in a SELECT")
-    definition = replace(source.definition, name=alias)
-    selection = RowSelection.read(ExpressionParser(parser, definition, session.dialect, session))
     if not parser.done:
-        raise parser.refuse("one table was expected")
-    return selection
+        raise unsupported(f"CREATE TABLE … {select[:60]}")
+    return chosen
 
 
 def _columns(
-    tables: Tables, parser: Parser, database: str
-) -> tuple[MemoryTable, str, list[tuple[int, str]]]:
-    """The table that is read, its alias and, for each column chosen, its position there and its new
-    name. Raises InputError."""
-    parser.accept("AS")
-    parser.expect("SELECT")
-    listed: list[tuple[str, str, str]] = []
-    if not parser.accept("*"):
-        while True:
-            qualifier, name = "", parser.name()
-            if parser.accept("."):
-                qualifier, name = name, parser.name()
-            listed.append((qualifier, name, parser.name() if parser.accept("AS") else name))
-            if not parser.accept(","):
-                break
-    parser.expect("FROM")
-    source = tables.get(*parser.table_name(database))
-    if source is None:
-        raise parser.refuse("a table that is there was expected")
-    definition = source.definition
-    named = parser.accept("AS") or parser.at_alias(NO_ALIAS)
-    alias = parser.name() if named else definition.name
-    if not listed:
-        return (
-            source,
-            alias,
-            [
-                (at, column.name)
-                for at, column in enumerate(definition.columns)
-                if not column.invisible
-            ],
+    definition: TableDefinition, chosen: SelectedRows, select: str, session: DdlSession
+) -> tuple[tuple[Column, ...], list[str]]:
+    """The table's columns, those that are only declared first, and the names of the SELECT's."""
+    declared = {column.name.lower(): column for column in definition.columns}
+    found: dict[str, Column] = {}
+    for one in chosen.columns:
+        name = derived_name(one, select)
+        if name is None or name.lower() in found:
+            raise unsupported(f"CREATE TABLE … {select[:60]}")
+        column = declared.get(name.lower())
+        if column is None:
+            column = derived_column(one, name, session)
+        if column is None:
+            raise unsupported(f"CREATE TABLE … SELECT, the type of `{name}` ({one.operand.sql})")
+        found[name.lower()] = column
+    for at, column in enumerate(found.values()):
+        if column.auto_increment and not chosen.numbers_itself(at):
+            raise unsupported(f"CREATE TABLE … SELECT that numbers `{column.name}`")
+    only_declared = [column for name, column in declared.items() if name not in found]
+    if any(column.auto_increment for column in only_declared):
+        raise unsupported("CREATE TABLE … SELECT that numbers its rows")
+    return (*only_declared, *found.values()), list(found)
+
+
+def _filled(
+    table: MemoryTable, chosen: SelectedRows, names: list[str], session: DdlSession
+) -> MemoryTable:
+    """The table with the rows, as INSERT … SELECT stores them."""
+    definition = table.definition
+    rows = StatementRows(
+        StatementSession(
+            session.expressions,
+            explicit_defaults_for_timestamp=session.explicit_defaults_for_timestamp,
         )
-    positions = definition.positions
-    if any(
-        name.lower() not in positions or qualifier.lower() not in ("", alias.lower())
-        for qualifier, name, _ in listed
-    ):
-        raise parser.refuse("columns were expected")
-    return source, alias, [(positions[name.lower()], new) for _, name, new in listed]
-
-
-def _stores(column: Column, source: Column) -> bool:
-    alike = all(getattr(column, name) == getattr(source, name) for name in STORED_ALIKE)
-    return (
-        alike
-        and column.generated is None
-        and (column.nullable or not source.nullable)
-        and not column.auto_increment
     )
-
-
-def _plain(column: Column, name: str) -> Column:
-    """The column without what belongs to its table: the counter, the expression of a generated one,
-    its place out of sight."""
-    default = "0" if column.auto_increment else column.default
-    return replace(
-        column,
-        name=name,
-        auto_increment=False,
-        generated=None,
-        expression=None,
-        default=default,
-        invisible=False,
-        system_time=None,
-    )
+    writes = [
+        (at, rows.writer(definition.columns[at], operand))
+        for at, operand in zip(
+            map(definition.positions.__getitem__, names), chosen.operands, strict=True
+        )
+    ]
+    try:
+        rows.insert(
+            table,
+            [[(at, of_row(write, scope)) for at, write in writes] for scope in chosen.scopes],
+            replacing=False,
+            on_duplicate=[],
+            alone=False,
+        )
+    except (RowError, ValueRefused) as error:  # the source would not have logged the statement
+        raise unsupported(f"CREATE TABLE … SELECT of rows that it refuses: {error}") from None
+    return table
 
 
 def reordered(definition: TableDefinition, columns: tuple[Column, ...]) -> TableDefinition:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from applier.tables.catalog import Database
 from applier.tables.definitions.table_draft import SchemaRules
 from applier.tables.expressions.operands import OLD_SERVERS, Session
+from applier.tables.sql.sql_mode_flags import SqlModeFlag
 from applier.tables.sql.sql_text import Lexis
 from lookup.versions import NEWEST
 
@@ -22,6 +23,8 @@ COMMENT_VERSIONS = {
 execute all that any does."""
 COLUMN_REFERENCES = frozenset({"9.7", "mariadb"})
 """Where REFERENCES behind a column is more than a comment."""
+STRICT_ZERO_DATES = frozenset({"5.6"})
+"""Where CREATE TABLE … SELECT gives a DATE or DATETIME the default 0 in strict mode, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,11 @@ class DdlSession:
         return self.server in OLD_SERVERS
 
     @property
+    def is_modern(self) -> bool:
+        """Whether the rules of MySQL 8.0 or later hold."""
+        return not self.is_old and not self.is_mariadb
+
+    @property
     def lexis(self) -> Lexis:
         """How the session reads SQL text."""
         session, version = self.expressions, COMMENT_VERSIONS.get(self.server)
@@ -66,6 +74,13 @@ class DdlSession:
             mariadb=self.is_mariadb,
             version=version,
             lower_case_names=session.lower_case_names,
+        )
+
+    @property
+    def has_zero_dates(self) -> bool:
+        """Whether a DATE or DATETIME that CREATE TABLE … SELECT makes has the default 0."""
+        return self.server in STRICT_ZERO_DATES or not self.expressions.sql_mode & (
+            SqlModeFlag.STRICT
         )
 
     @property
@@ -81,7 +96,7 @@ class DdlSession:
 
     def schema_rules(self, database: Database | None) -> SchemaRules:
         """What a CREATE TABLE leaves to defaults, in this database."""
-        modern = not self.is_old and not self.is_mariadb
+        modern = self.is_modern
         name = (
             (database.charset if database else None)
             or self.server_charset

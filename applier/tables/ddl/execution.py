@@ -246,10 +246,7 @@ class _Ddl:
         if select is None:
             self._put(definition, old)
             return note
-        session = self.session
-        create_from_select(
-            self.tables, definition, select, self.database, session.lexis, session.expressions
-        )
+        create_from_select(self.tables, definition, select, self.database, self.session)
         return note
 
     def _drop_replaced(self, database: str, name: str) -> None:

@@ -1,4 +1,5 @@
-"""The SELECT of INSERT … SELECT: expressions over the rows of tables, or over none.
+"""The SELECT of INSERT … SELECT and CREATE TABLE … SELECT: expressions over the rows of tables, or
+over none.
 
 Groups and unions are refused, and so is whatever the order of the rows decides
 where the statement leaves it open.
@@ -22,13 +23,27 @@ from applier.tables.expressions.operands import (
     column_operand,
     unsupported,
 )
-from applier.tables.sql.sql_text import Parser
+from applier.tables.sql.sql_text import Parser, Token
 from lookup.handler import traits_of
 
-_AS_THEY_STAND = ("ALL", "HIGH_PRIORITY", "SQL_NO_CACHE", "SQL_CACHE", "SQL_SMALL_RESULT")
+_AS_THEY_STAND = (
+    "ALL", "HIGH_PRIORITY", "SQL_NO_CACHE", "SQL_CACHE", "SQL_SMALL_RESULT", "SQL_BIG_RESULT",
+    "STRAIGHT_JOIN",
+)  # fmt: skip
 """Words behind SELECT that do not change its rows."""
 _OTHER_ROWS = frozenset("DISTINCT DISTINCTROW SQL_BUFFER_RESULT SQL_CALC_FOUND_ROWS".split())
 _EXACT = frozenset({OperandKind.INTEGER, OperandKind.TEXT})
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedColumn:
+    """One column of a SELECT. `tokens`: its expression, none for one of `*`; `outer`: whether an
+    outer join may leave it NULL."""
+
+    operand: Operand
+    alias: str | None = None
+    tokens: tuple[Token, ...] = ()
+    outer: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,22 +51,28 @@ class SelectedRows:
     """The columns of a SELECT and the rows that they are computed of, in the server's order where
     `is_ordered`."""
 
-    operands: list[Operand]
+    columns: list[SelectedColumn]
     scopes: list[Scope]
     is_ordered: bool
 
+    @property
+    def operands(self) -> list[Operand]:
+        """The expressions of the columns."""
+        return [column.operand for column in self.columns]
+
     def numbers_itself(self, at: int) -> bool:
         """Whether a column, which becomes an AUTO_INCREMENT one, has a number in each row."""
-        operand = self.operands[at]
+        operand = self.columns[at].operand
         return operand.kind is OperandKind.INTEGER and all(
             operand.value(scope) for scope in self.scopes
         )
 
 
 def read_select(
-    parser: Parser, tables: Tables, database: str, target: MemoryTable, session: Session
+    parser: Parser, tables: Tables, database: str, target: MemoryTable | None, session: Session
 ) -> SelectedRows:
-    """The rows of the SELECT at the cursor, which passes it.
+    """The rows of the SELECT at the cursor, which passes it. `target`: the table that they go into,
+    None for a new one.
 
     Raises ReplicationError 1146 for a table that is not there, 1235 for what is not supported.
     """
@@ -84,7 +105,7 @@ def read_select(
         scope = Scope((), session)
         is_chosen = selection.condition is None or selection.condition(scope)
         chosen = [scope][: selection.limit] if is_chosen else []
-        return SelectedRows(listed.operands, chosen, is_ordered=True)
+        return SelectedRows(listed.columns, chosen, is_ordered=True)
     if any(part.table is target for part in source.parts) and not listed.is_buffered_exactly:
         raise unsupported("INSERT … SELECT of expressions from the table itself")
     if any(parser.tokens[at].value.upper() == "RAND" for at in range(start, parser.at)):
@@ -92,7 +113,7 @@ def read_select(
     source.take_equalities(behind)
     found = [Scope(row, session) for _, row in selection.chosen(source.rows(), session)]
     ordered = len(found) < 2 or _is_ordered(source, selection, found)
-    return SelectedRows(listed.operands, found, ordered)
+    return SelectedRows(listed.columns, found, ordered)
 
 
 def _tables_behind_from(
@@ -116,7 +137,8 @@ class _SelectList:
         self.dialect = session.dialect
         columns = None if source is None else source.columns
         self.reader = ExpressionParser(parser, columns, self.dialect, session)
-        self.operands: list[Operand] = []
+        self.columns: list[SelectedColumn] = []
+        self.joins_outer = source is not None and any(part.outer for part in source.parts)
         self.is_buffered_exactly = True
         """Whether a temporary table between the SELECT and the INSERT keeps all values."""
         self.hides_a_column = False
@@ -146,8 +168,10 @@ class _SelectList:
             chosen = [table for table in chosen if table.is_named(names)]
         if not parser.accept("*"):
             return False
-        self.operands += [
-            column_operand(column, table.start + at, self.dialect)
+        self.columns += [
+            SelectedColumn(
+                column_operand(column, table.start + at, self.dialect), outer=self.joins_outer
+            )
             for table in chosen
             for at, column in enumerate(table.definition.columns)
             if not (column.invisible or column.hidden)
@@ -157,26 +181,43 @@ class _SelectList:
     def _one(self) -> None:
         parser, start = self.parser, self.parser.at
         operand = self.reader.expression()
-        self.operands.append(operand)
+        tokens, alias = tuple(parser.tokens[start : parser.at]), None
         exact = operand.literal or operand.kind in _EXACT or self._is_name(start)
         self.is_buffered_exactly = self.is_buffered_exactly and exact
-        if parser.accept("AS") or parser.at_alias(NO_ALIAS):
+        named = parser.accept("AS")
+        if named or parser.at_alias(NO_ALIAS) or parser.at_string():
             self.has_aliases = True
-            alias = parser.name().lower()
+            alias = parser.text() if parser.at_string() else parser.name()
+            hidden = alias.lower()
             self.hides_a_column = self.hides_a_column or (
                 self.source is not None
-                and any(alias in one.definition.positions for one in self.source.parts)
+                and any(hidden in one.definition.positions for one in self.source.parts)
             )
+        self.columns.append(SelectedColumn(operand, alias, tokens, self.joins_outer))
 
     def selection(self) -> RowSelection:
         """The clauses behind the tables. Raises ReplicationError 1235 where they may name an
         alias."""
         try:
-            return RowSelection.read(self.reader)
+            return RowSelection.read(self.reader, self._ordered_by)
         except ReplicationError as error:
             if error.number == 1054 and self.has_aliases:
                 raise unsupported("ORDER BY an alias") from None
             raise
+
+    def _ordered_by(self, token: Token) -> Operand | None:
+        """The column that ORDER BY means by its place or its alias."""
+        if token.kind == "number":
+            if not token.value.isdigit() or not 0 < int(token.value) <= len(self.columns):
+                raise unsupported(f"ORDER BY {token.value}")
+            return self.columns[int(token.value) - 1].operand
+        if token.kind not in ("word", "quoted"):
+            return None
+        name = token.value.lower()
+        found = [one.operand for one in self.columns if (one.alias or "").lower() == name]
+        if len(found) > 1:
+            raise unsupported(f"ORDER BY {token.value}")
+        return found[0] if found else None
 
     def _is_name(self, start: int) -> bool:
         return all(

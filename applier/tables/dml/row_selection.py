@@ -19,6 +19,7 @@ from applier.tables.expressions.operands import (
     truth,
     unsupported,
 )
+from applier.tables.sql.sql_text import Token
 from lookup.handler import Row
 
 SortKey = tuple[Callable[[Scope], Any], bool]
@@ -35,8 +36,11 @@ class RowSelection:
     wanted: Wanted
 
     @classmethod
-    def read(cls, reader: ExpressionParser) -> RowSelection:
-        """The clauses that stand at the cursor, which passes them."""
+    def read(
+        cls, reader: ExpressionParser, selected: Callable[[Token], Operand | None] | None = None
+    ) -> RowSelection:
+        """The clauses that stand at the cursor, which passes them. `selected`: the column of a
+        SELECT that ORDER BY means by a number or a name; None for what is no such column."""
         parser = reader.parser
         chosen = None
         wanted: Wanted = {}
@@ -44,7 +48,7 @@ class RowSelection:
             start = parser.at
             chosen = truth(condition(reader.expression(), reader.dialect))
             wanted = wanted_values(parser.tokens[start : parser.at], reader.columns, reader.dialect)
-        order = _order(reader) if parser.accept("ORDER", "BY") else []
+        order = _order(reader, selected) if parser.accept("ORDER", "BY") else []
         return cls(chosen, order, parser.integer() if parser.accept("LIMIT") else None, wanted)
 
     def refs(
@@ -82,15 +86,30 @@ class RowSelection:
         return [(ref, row) for ref, _, row in found[:limit]]
 
 
-def _order(reader: ExpressionParser) -> list[SortKey]:
+def _order(
+    reader: ExpressionParser, selected: Callable[[Token], Operand | None] | None
+) -> list[SortKey]:
     found = []
     while True:
-        operand = reader.expression()
+        operand = _selected(reader, selected) or reader.expression()
         if operand.literal:
             raise unsupported(f"ORDER BY {operand.sql}")
         found.append((_sort_key(operand), reader.parser.accept_any("DESC", "ASC") == "DESC"))
         if not reader.parser.accept(","):
             return found
+
+
+def _selected(
+    reader: ExpressionParser, selected: Callable[[Token], Operand | None] | None
+) -> Operand | None:
+    """A column of the SELECT that stands alone at the cursor, which passes it."""
+    parser = reader.parser
+    if selected is None or parser.done:
+        return None
+    is_alone = (parser.op(1) or parser.word(1)) in ("", ",", ")", "ASC", "DESC", "LIMIT", "FOR")
+    found = selected(parser.tokens[parser.at]) if is_alone else None
+    parser.at += found is not None
+    return found
 
 
 def _sort_key(operand: Operand) -> Callable[[Scope], Any]:

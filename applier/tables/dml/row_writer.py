@@ -371,5 +371,10 @@ class StatementRows:
             session.insert_id, self._numbered = session.expressions.numbers.after(number), True
 
 
+def of_row(write: Write, read: Scope) -> Write:
+    """Stores what another row gives, whatever the row that is written."""
+    return lambda scope: write(read)
+
+
 def _auto_place(definition: TableDefinition) -> int | None:
     return next((at for at, one in enumerate(definition.columns) if one.auto_increment), None)

@@ -18,7 +18,13 @@ from applier.tables.catalog import Tables
 from applier.tables.dml.insert_select import read_select
 from applier.tables.dml.joined_statements import JoinedStatement
 from applier.tables.dml.row_selection import RowSelection
-from applier.tables.dml.row_writer import Assignment, StatementRows, StatementSession, Write
+from applier.tables.dml.row_writer import (
+    Assignment,
+    StatementRows,
+    StatementSession,
+    Write,
+    of_row,
+)
 from applier.tables.dml.table_references import JOINING, NO_ALIAS
 from applier.tables.engine import MemoryTable
 from applier.tables.expressions.expression_parser import (
@@ -28,7 +34,6 @@ from applier.tables.expressions.expression_parser import (
 )
 from applier.tables.expressions.operands import (
     Dialect,
-    Scope,
     unsupported,
 )
 from applier.tables.partitioning.subpartitions import named_partitions
@@ -159,7 +164,7 @@ class Statement:
             for at, operand in zip(columns, chosen.operands, strict=True)
         ]
         rows: list[list[Assignment]] = [
-            [(at, _of_row(write, scope)) for at, write in writes] for scope in chosen.scopes
+            [(at, of_row(write, scope)) for at, write in writes] for scope in chosen.scopes
         ]
         try:
             return self.rows.insert(table, rows, replacing=replacing, on_duplicate=[], alone=False)
@@ -320,11 +325,6 @@ def _only_computes(tokens: Sequence[Token]) -> bool:
         for before, called, token in zip(tokens, tokens[1:], tokens[2:], strict=False)
         if (token.kind, token.value) == ("op", "(") and called.kind in ("word", "quoted")
     )
-
-
-def _of_row(write: Write, read: Scope) -> Write:
-    """Stores what another row gives, whatever the row that is written."""
-    return lambda scope: write(read)
 
 
 def _other_width(definition: TableDefinition) -> ReplicationError:

@@ -5,22 +5,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from applier.binlog.types import json
+from applier.binlog.charsets import CHARSETS, charset
+from applier.tables.expressions.calls import as_bytes
 from applier.tables.expressions.comparisons import moment_of
 from applier.tables.expressions.json_functions import document_of
+from applier.tables.expressions.literals import literal_collation, well_formed
 from applier.tables.expressions.operands import (
+    BYTES,
+    COLUMN,
     DATES,
     Dialect,
     Operand,
     OperandKind,
     Value,
     as_number,
-    as_parsed,
     as_text,
     constant,
+    document_text,
     mapped,
     unsupported,
 )
@@ -111,7 +116,13 @@ def _char(
     if operand.kind is OperandKind.JSON:
         read = document_of(operand, sql, dialect)
         return (
-            Operand(OperandKind.TEXT, _json_text(read), sql, collation="utf8mb4_bin", strength=2)
+            Operand(
+                OperandKind.TEXT,
+                _json_text(read, dialect),
+                sql,
+                collation="utf8mb4_bin",
+                strength=2,
+            )
             if length is None
             else _refuse(sql)
         )
@@ -129,10 +140,40 @@ def _char(
     )
 
 
-def _json_text(read: Callable[[Any], Value]) -> Callable[[Any], Value]:
+def recoded(operand: Operand, name: str, dialect: Dialect) -> Operand:
+    """CONVERT … USING a character set. Raises ReplicationError 1235 for bytes that are no text of
+    it, and for characters that it lacks, which become "?"."""
+    sql = f"CONVERT({operand.sql} USING {name})"
+    if name == "binary":
+        return replace(as_bytes(operand, dialect), sql=sql, column=None, literal=False)
+    if name not in CHARSETS:
+        raise unsupported(sql)
+    own = charset(name)
+    text = operand if operand.kind in BYTES else as_text(operand, dialect)
+
+    def convert(value: str | bytes) -> str:
+        try:
+            data = value if isinstance(value, bytes) else own.encode(value)
+        except UnicodeError:
+            raise unsupported(sql) from None
+        found = well_formed(own, data)
+        if found is None or (isinstance(value, str) and found != value):
+            raise unsupported(sql)
+        return found
+
+    return Operand(
+        OperandKind.TEXT,
+        null_or([text], convert),
+        sql,
+        collation=literal_collation(own, dialect),
+        strength=COLUMN,
+    )
+
+
+def _json_text(read: Callable[[Any], Value], dialect: Dialect) -> Callable[[Any], Value]:
     def value(scope: Any) -> Value:
         found = read(scope)
-        return None if found is None else json.to_text(as_parsed(found))
+        return None if found is None else document_text(found, dialect)
 
     return value
 

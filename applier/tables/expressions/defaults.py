@@ -238,17 +238,23 @@ def number_rows(
 
     The first number is the first of the `steps` from `start` on, or above what the rows before have
     (`handler::update_auto_increment`, sql/handler.cc). In a column AUTO_INCREMENT NULL a NULL uses
-    a number up and stays NULL (seen on 5.7.29, 9.7.4, MariaDB 10.11.18).
+    a number up and stays NULL (seen on 5.7.29, 9.7.4, MariaDB 10.11.18). Raises ReplicationError
+    1235 for numbers of FLOAT and DOUBLE.
     """
     at = next((at for at, column in enumerate(definition.columns) if column.auto_increment), None)
     if at is None:
         yield from rows
         return
-    may_be_null = definition.columns[at].nullable
+    column = definition.columns[at]
+    may_be_null = column.nullable
     for row in rows:
         if row[at] is None and may_be_null:
             start += None in unnumbered
         elif row[at] in unnumbered:
+            if "int" not in column.type:
+                raise ReplicationError(
+                    1235, f"AUTO_INCREMENT numbers of the {column.type} column `{column.name}`"
+                )
             row = (*row[:at], steps.after(start - 1), *row[at + 1 :])
         if isinstance(row[at], int) and row[at] >= start:
             start = row[at] + 1

@@ -361,17 +361,14 @@ class ExpressionParser:
             if special is not None:
                 return special(self)
             parser.expect("(")
-            return self.call(word, self.arguments())
+            # words among the arguments of another function may be its own, and no columns
+            return self.call(word, self.arguments() if word in EXACT_FUNCTIONS else [])
         if word in ("NULL", "TRUE", "FALSE"):
             parser.at += 1
             if word == "NULL":
                 return constant(OperandKind.NULL, None, sql=word)
             return constant(OperandKind.INTEGER, int(word == "TRUE"), sql=word)
-        if (
-            word in ("DATE", "TIME", "TIMESTAMP")
-            and parser.at + 1 < len(parser.tokens)
-            and parser.tokens[parser.at + 1].kind == "string"
-        ):
+        if word in ("DATE", "TIME", "TIMESTAMP") and parser.at_string(1):
             parser.at += 1
             return moment_literal(word, parser.text())
         if word in _WITHOUT_PARENTHESES:

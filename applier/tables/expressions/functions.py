@@ -300,6 +300,10 @@ def _absolute(call: Call) -> Operand:
     return _kept(EXACT.abs if argument.kind is OperandKind.DECIMAL else abs)(call)
 
 
+def _pi(call: Call) -> Operand:
+    return Operand(OperandKind.DOUBLE, lambda scope: math.pi, call.sql)
+
+
 def _sign(value: Any) -> int:
     return int(value > 0) - int(value < 0)
 
@@ -481,6 +485,7 @@ FUNCTIONS: dict[str, Function] = {
     "CEILING": Function((REAL_NUMBERS,), _to_whole(ROUND_CEILING), 1, 1),
     "ROUND": Function((EXACT_NUMBERS, WHOLE), _to_places("ROUND_HALF_UP"), 1, 2),
     "TRUNCATE": Function((EXACT_NUMBERS, WHOLE), _to_places(ROUND_DOWN), 2, 2),
+    "PI": Function((ANY,), _pi, 0, 0),
     "MOD": Function((REAL_NUMBERS,), _modulo, 2, 2),
     "SQRT": Function((REAL_NUMBERS,), _square_root, 1, 1),
     "GREATEST": Function((ANY,), _extreme(1), 2),

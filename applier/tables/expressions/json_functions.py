@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 from applier.binlog.types import json
-from applier.tables.expressions.calls import Call, Domain, Function
+from applier.tables.expressions.calls import ANY, Call, Domain, Function
 from applier.tables.expressions.operands import (
     Dialect,
     Operand,
@@ -18,6 +19,7 @@ from applier.tables.expressions.operands import (
     as_document,
     as_parsed,
     constant,
+    document_text,
     unsupported,
 )
 from applier.tables.expressions.operators import null_or
@@ -33,7 +35,7 @@ def document_of(operand: Operand, call: str, dialect: Dialect) -> Callable[[Scop
 
     def value(scope: Scope) -> Value:
         text = inner(scope)
-        return None if text is None else as_document(json.parse_text(text))
+        return None if text is None else as_document(json.parse_text(text, first=dialect.old))
 
     return value
 
@@ -43,12 +45,7 @@ def json_extract(call: Call) -> Operand:
     document, path = call.arguments
     if path.kind is OperandKind.NULL or document.kind is OperandKind.NULL:
         return constant(OperandKind.NULL, None, sql=call.sql)
-    if not path.literal or path.kind is not OperandKind.TEXT:
-        raise unsupported(call.sql)
-    given = str(path.value(Scope((), Session())))
-    if "*" in given or " to " in given or "last" in given:
-        raise unsupported(call.sql)
-    legs = [0, *json.path_legs(given)]
+    legs = [0, *_written_legs(path, call)]
     read = document_of(document, call.sql, call.dialect)
 
     def value(scope: Scope) -> Value:
@@ -78,11 +75,13 @@ def json_unquote(call: Call) -> Operand:
         if found is None:
             return None
         if one.kind is OperandKind.JSON:
-            return found if isinstance(found, str) else json.to_text(as_parsed(found))
+            return found if isinstance(found, str) else document_text(found, call.dialect)
         if call.dialect.mariadb or not found.isascii():
             raise unsupported(call.sql)
         return (
-            json.parse_text(found) if found[:1] == found[-1:] == '"' and len(found) > 1 else found
+            json.parse_text(found, first=False)
+            if found[:1] == found[-1:] == '"' and len(found) > 1
+            else found
         )
 
     return Operand(OperandKind.TEXT, value, call.sql, collation="utf8mb4_bin", strength=2)
@@ -94,7 +93,7 @@ def json_valid(call: Call) -> Operand:
 
     def is_document(text: str) -> int:
         try:
-            json.parse_text(text)
+            json.parse_text(text, first=False)
         except (ValueError, RecursionError):
             return 0
         return 1
@@ -106,9 +105,173 @@ def json_valid(call: Call) -> Operand:
     )
 
 
+_WRITTEN_INTEGER = re.compile(r"-?[0-9]+")
+_BOOLEANS = {"TRUE": True, "FALSE": False}
+
+
+def _member(operand: Operand, call: Call) -> Callable[[Scope], Any]:
+    """A value of SQL as one in a document. Raises ReplicationError 1235 for integers that may be
+    truth values, and for types that JSON does not have."""
+    kind, inner = operand.kind, operand.value
+    if kind is OperandKind.NULL:
+        return lambda scope: None
+    if operand.literal and operand.sql in _BOOLEANS:
+        return lambda scope: _BOOLEANS[operand.sql]
+    converts: dict[OperandKind, Callable[[Any], Any]] = {
+        OperandKind.JSON: as_parsed,
+        OperandKind.TEXT: str,
+        OperandKind.DOUBLE: float,
+        OperandKind.INTEGER: json.Unsigned if operand.unsigned else int,
+    }
+    convert = converts.get(kind)
+    is_number = operand.column is not None or (
+        operand.literal and _WRITTEN_INTEGER.fullmatch(operand.sql) is not None
+    )
+    if convert is None or (kind is OperandKind.INTEGER and not is_number):
+        raise unsupported(call.sql)
+
+    def value(scope: Scope) -> Any:
+        found = inner(scope)
+        return None if found is None else convert(found)
+
+    return value
+
+
+def _refuse_mariadb(call: Call) -> None:
+    if call.dialect.mariadb:
+        raise unsupported(f"{call.sql} of MariaDB")
+
+
+def _made(document: Any) -> Value:
+    """A document that was put together, with its members in the server's order."""
+    return as_document(json.decode(json.encode(document)))
+
+
+def json_array(call: Call) -> Operand:
+    """JSON_ARRAY."""
+    _refuse_mariadb(call)
+    members = [_member(argument, call) for argument in call.arguments]
+    return Operand(
+        OperandKind.JSON, lambda scope: _made([member(scope) for member in members]), call.sql
+    )
+
+
+def json_object(call: Call) -> Operand:
+    """JSON_OBJECT of names and values. Raises ReplicationError 1235 for a name that is there twice,
+    of which 5.7 takes the first value."""
+    _refuse_mariadb(call)
+    names, values = call.arguments[::2], call.arguments[1::2]
+    if len(names) != len(values) or any(name.kind is not OperandKind.TEXT for name in names):
+        raise unsupported(call.sql)
+    members = [_member(value, call) for value in values]
+
+    def value(scope: Scope) -> Value:
+        found = [name.value(scope) for name in names]
+        if None in found or len(set(found)) < len(found):
+            raise unsupported(call.sql)
+        return _made(dict(zip(found, (member(scope) for member in members), strict=True)))
+
+    return Operand(OperandKind.JSON, value, call.sql)
+
+
+def _changing(*, adds: bool, replaces: bool) -> Callable[[Call], Operand]:
+    """JSON_SET, JSON_INSERT and JSON_REPLACE, with paths that stand in the statement."""
+
+    def build(call: Call) -> Operand:
+        document, paths, values = call.arguments[0], call.arguments[1::2], call.arguments[2::2]
+        if len(paths) != len(values):
+            raise unsupported(call.sql)
+        read = document_of(document, call.sql, call.dialect)
+        changes = [
+            (_written_legs(path, call), _member(value, call))
+            for path, value in zip(paths, values, strict=True)
+        ]
+
+        def value(scope: Scope) -> Value:
+            found = read(scope)
+            if found is None:
+                return None
+            root = [as_parsed(_made(as_parsed(found)))]
+            for legs, member in changes:
+                _change(root, legs, member(scope), call, adds=adds, replaces=replaces)
+            return _made(root[0])
+
+        return Operand(OperandKind.JSON, value, call.sql)
+
+    return build
+
+
+def json_remove(call: Call) -> Operand:
+    """JSON_REMOVE, with paths that stand in the statement."""
+    read = document_of(call.arguments[0], call.sql, call.dialect)
+    paths = [_written_legs(path, call) for path in call.arguments[1:]]
+    if not all(paths):
+        raise unsupported(call.sql)
+
+    def value(scope: Scope) -> Value:
+        found = read(scope)
+        if found is None:
+            return None
+        root = [as_parsed(_made(as_parsed(found)))]
+        for legs in paths:
+            parent = _parent(root, legs, call)
+            if parent is not None and json.child(parent[0], legs[-1]) is not None:
+                del parent[0][legs[-1]]
+        return _made(root[0])
+
+    return Operand(OperandKind.JSON, value, call.sql)
+
+
+def _written_legs(path: Operand, call: Call) -> list[str | int]:
+    """The steps of a path that names one place, from the document on."""
+    if not path.literal or path.kind is not OperandKind.TEXT:
+        raise unsupported(call.sql)
+    given = str(path.value(Scope((), Session())))
+    if "*" in given or " to " in given or "last" in given:
+        raise unsupported(call.sql)
+    return [leg for leg in json.path_legs(given) if isinstance(leg, str | int)]
+
+
+def _parent(root: list[Any], legs: list[str | int], call: Call) -> tuple[Any] | None:
+    """What the last step is taken in, None where there is none. Raises ReplicationError 1235 for a
+    cell of something that is no array, which is an array of it alone."""
+    inner: Any = root
+    for leg, step in zip([0, *legs], legs, strict=False):
+        found = json.child(inner, leg)
+        if found is None:
+            return None
+        (inner,) = found
+        if isinstance(step, int) and not isinstance(inner, list):
+            raise unsupported(call.sql)
+    return (inner,)
+
+
+def _change(
+    root: list[Any], legs: list[str | int], value: Any, call: Call, *, adds: bool, replaces: bool
+) -> None:
+    parent = (root,) if not legs else _parent(root, legs, call)
+    if parent is None:
+        return
+    inner: Any = parent[0]
+    last = legs[-1] if legs else 0
+    if json.child(inner, last) is not None:
+        if replaces:
+            inner[last] = value
+    elif adds and isinstance(inner, dict) and isinstance(last, str):
+        inner[last] = value
+    elif adds and isinstance(inner, list) and isinstance(last, int):
+        inner.append(value)
+
+
 _JSONS = Domain(frozenset({OperandKind.JSON, OperandKind.TEXT}), lambda operand, dialect: operand)
 JSON_FUNCTIONS: dict[str, Function] = {
     "JSON_EXTRACT": Function((_JSONS,), json_extract, 2, 2),
     "JSON_UNQUOTE": Function((_JSONS,), json_unquote, 1, 1),
+    "JSON_ARRAY": Function((ANY,), json_array, 0),
+    "JSON_OBJECT": Function((ANY,), json_object, 0),
+    "JSON_SET": Function((_JSONS, ANY), _changing(adds=True, replaces=True), 3),
+    "JSON_INSERT": Function((_JSONS, ANY), _changing(adds=True, replaces=False), 3),
+    "JSON_REPLACE": Function((_JSONS, ANY), _changing(adds=False, replaces=True), 3),
+    "JSON_REMOVE": Function((_JSONS, ANY), json_remove, 2),
     "JSON_VALID": Function((_JSONS,), json_valid, 1, 1),
 }

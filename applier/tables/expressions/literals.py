@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-from applier.binlog.charsets import charset, charset_of_collation_name, literal_bytes
+from applier.binlog.charsets import Charset, charset, charset_of_collation_name, literal_bytes
 from applier.tables.expressions.comparisons import moment_of
 from applier.tables.expressions.operands import Dialect, Operand, OperandKind, constant, unsupported
 
@@ -76,17 +76,32 @@ def introduced(name: str, data: bytes, dialect: Dialect) -> Operand:
         return constant(OperandKind.BINARY, data, sql="_binary …")
     if own.pad != b" ":
         data = b"\0" * (-len(data) % len(own.pad)) + data
+    text = well_formed(own, data)
+    if text is None:
+        raise unsupported(f"_{name} 0x{data.hex()[:40]}")
+    return constant(
+        OperandKind.TEXT,
+        text,
+        sql=f"_{name}'{text[:40]}'",
+        collation=literal_collation(own, dialect),
+    )
+
+
+def well_formed(own: Charset, data: bytes) -> str | None:
+    """The text that bytes are in a character set; None where they are none."""
     text = own.decode(data)
     try:
         wrong = own.encode(text) != data or any("\ud800" <= char <= "\udfff" for char in text)
     except UnicodeError:
         wrong = True
-    if wrong:
-        raise unsupported(f"_{name} 0x{data.hex()[:40]}")
-    collation = own.default_collation
-    if own.name == "utf8mb4":
-        collation = "utf8mb4_general_ci" if dialect.old or dialect.mariadb else "utf8mb4_0900_ai_ci"
-    return constant(OperandKind.TEXT, text, sql=f"_{name}'{text[:40]}'", collation=collation)
+    return None if wrong else text
+
+
+def literal_collation(own: Charset, dialect: Dialect) -> str:
+    """The collation that a character set has where an expression names it alone."""
+    if own.name != "utf8mb4":
+        return own.default_collation
+    return "utf8mb4_general_ci" if dialect.old or dialect.mariadb else "utf8mb4_0900_ai_ci"
 
 
 def moment_literal(word: str, text: str) -> Operand:

@@ -77,6 +77,11 @@ def as_parsed(document: Value) -> Value:
     return None if document is JsonNull else document
 
 
+def document_text(document: Value, dialect: Dialect) -> str:
+    """A document as the server prints it; 5.7 prints 1.0 as 1."""
+    return json_documents.to_text(as_parsed(document), point=not dialect.old)
+
+
 INTEGERS = frozenset({OperandKind.INTEGER, OperandKind.YEAR, OperandKind.BIT})
 NUMBERS = INTEGERS | {OperandKind.DECIMAL, OperandKind.DOUBLE, OperandKind.FLOAT}
 DATES = frozenset({OperandKind.DATE, OperandKind.DATETIME})

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
+from applier.binlog.charsets import ALIASES
 from applier.tables.expressions.calendar_functions import timestamp_difference
-from applier.tables.expressions.casts import cast
+from applier.tables.expressions.casts import cast, recoded
 from applier.tables.expressions.comparisons import comparison
 from applier.tables.expressions.date_functions import with_interval
 from applier.tables.expressions.functions import trimmed
@@ -82,7 +83,9 @@ def _convert(rules: ExpressionGrammar) -> Operand:
     rules.parser.expect("(")
     value = rules.expression()
     if rules.parser.accept("USING"):
-        raise unsupported("CONVERT … USING")
+        name = rules.parser.name().lower()
+        rules.parser.expect(")")
+        return recoded(value, ALIASES.get(name, name), rules.dialect)
     rules.parser.expect(",")
     return _cast_to(rules, value)
 

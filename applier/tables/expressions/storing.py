@@ -33,6 +33,7 @@ from applier.tables.expressions.operands import (
     as_number,
     as_parsed,
     as_text,
+    document_text,
     leading_number,
     written_text,
 )
@@ -132,13 +133,13 @@ _HUGE_EXPONENT = re.compile(r"[0-9.][eE][-+]?0*[1-9][0-9]{8}")
 
 
 def _text(target: StoreColumn) -> Write:
-    column, operand = target.column, target.operand
+    column, operand, dialect = target.column, target.operand, target.dialect
     own = charset(column.charset)
     convert = from_sql(column)
     if operand.kind in BYTES:
         return lambda value, session: convert(_well_formed(target, value))
     if operand.kind is OperandKind.JSON:
-        return lambda value, session: convert(json_documents.to_text(as_parsed(value)))
+        return lambda value, session: convert(document_text(value, dialect))
     text = _text_of(target)
     limit = column.length
 
@@ -233,7 +234,10 @@ def _bytes(target: StoreColumn) -> Write:
     encode = operand.charset.encode if operand.collation is not None else str.encode
 
     def write(value: Value, _session: Session) -> Stored:
-        found = encode(text(value))
+        try:
+            found = encode(text(value))
+        except UnicodeEncodeError:  # a character that the connection's set does not have
+            raise target.unknown() from None
         if (
             operand.kind is OperandKind.DOUBLE
             and target.column.length is not None
@@ -262,9 +266,13 @@ def _year(target: StoreColumn) -> Write:
 
 
 def _bit(target: StoreColumn) -> Write:
-    """Bytes are digits of base 256; a literal that is a number beside numbers has at most eight."""
-    convert = from_sql(target.column)
-    if target.operand.kind not in (OperandKind.INTEGER, OperandKind.BIT, *BYTES):
+    """Bytes are digits of base 256, also those of a text in its own character set; a literal that
+    is a number beside numbers has at most eight."""
+    convert, kind = from_sql(target.column), target.operand.kind
+    if kind is OperandKind.TEXT:
+        encode = target.operand.charset.encode
+        return lambda value, session: convert(encode(value))
+    if kind not in (OperandKind.INTEGER, OperandKind.BIT, *BYTES):
         raise target.unknown()
 
     def write(value: Value, _session: Session) -> Stored:
@@ -314,13 +322,21 @@ def _labels(target: StoreColumn) -> Write:
 
 
 def _json(target: StoreColumn) -> Write:
-    kind = target.operand.kind
-    if kind not in (OperandKind.JSON, OperandKind.TEXT):
+    """From documents and texts. Servers take a literal that is not UTF-8 with a warning (1300)."""
+    operand = target.operand
+    if operand.kind is OperandKind.JSON:
+        return lambda value, session: json_documents.encode(as_parsed(value))
+    if operand.kind is not OperandKind.TEXT and not (
+        operand.kind is OperandKind.OTHER and operand.is_bytes
+    ):
         raise target.unknown()
-    convert = from_sql(target.column)
-    if kind is OperandKind.TEXT:
-        return lambda value, session: convert(value)
-    return lambda value, session: json_documents.encode(as_parsed(value))
+    first = target.dialect.old
+
+    def write(value: Value, _session: Session) -> Stored:
+        text = value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else value
+        return json_documents.encode(json_documents.parse_text(text, first=first))
+
+    return write
 
 
 def _printed(target: StoreColumn) -> Write:
@@ -346,7 +362,7 @@ def _geometry(target: StoreColumn) -> Write:
     is (`Field_geom::store`)."""
     if not target.operand.is_bytes:
         return _same_type(target)
-    shapes = _SHAPES[target.column.type]
+    shapes, srid = _SHAPES[target.column.type], target.column.srid
 
     def write(value: Value, _session: Session) -> Stored:
         assert isinstance(value, bytes)
@@ -355,6 +371,7 @@ def _geometry(target: StoreColumn) -> Write:
             len(value) <= _SRID_BYTES + _WKB_HEAD_BYTES
             or order != b"\x01"
             or int.from_bytes(shape, "little") not in shapes
+            or srid not in (None, int.from_bytes(value[:_SRID_BYTES], "little"))
         ):
             raise target.unknown()
         return value

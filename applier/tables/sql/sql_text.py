@@ -389,9 +389,14 @@ class Parser:
             self.at -= 1
             raise self.refuse("expected a string")
         value = token.value
-        while self.at < len(self.tokens) and self.tokens[self.at].kind == "string":
+        while self.at_string():
             value += self.next().value
         return value
+
+    def at_string(self, ahead: int = 0) -> bool:
+        """Whether a string literal stands here, or so many tokens ahead."""
+        at = self.at + ahead
+        return at < len(self.tokens) and self.tokens[at].kind == "string"
 
     def integer(self) -> int:
         """Passes an unsigned integer. Raises InputError."""

@@ -1,0 +1,104 @@
+"""Clauses and expressions in statement format on real servers and in memory: equal, and nothing of
+them is refused."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+from servers.server import Server
+
+from tests.servers.fixtures import ServerFactory
+from tests.tables.test_functions_servers import Scripts, compared, compared_scripts, run
+
+ALL = ("5.7", "9.7", "mariadb")
+SCRIPTS: Scripts = (
+    (
+        ALL,
+        """
+CREATE TABLE s (id INT PRIMARY KEY, v VARCHAR(9), n INT, KEY (n));
+INSERT INTO s VALUES (1, 'b', 30), (2, 'a', 20), (3, 'c', 10), (4, NULL, 25);
+CREATE TABLE a (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(20), n INT);
+INSERT INTO a (v, n) SELECT v, n FROM s ORDER BY 1;
+INSERT INTO a (v, n) SELECT v, n FROM s ORDER BY 2 DESC LIMIT 2;
+INSERT INTO a (v, n) SELECT CONCAT(v, 'x') AS w, -n AS m FROM s ORDER BY m;
+INSERT INTO a (v, n) SELECT CONCAT(v, 'x') `w`, n FROM s ORDER BY w DESC, 2 LIMIT 3;
+INSERT INTO a (v, n) SELECT STRAIGHT_JOIN v AS 'x y', n + 0 FROM s ORDER BY `x y` ASC, id;
+INSERT INTO a (v, n) (SELECT SQL_BIG_RESULT v, n FROM s ORDER BY 2);
+RESET;
+""",
+    ),
+    (
+        ALL,
+        """
+CREATE TABLE a (id INT PRIMARY KEY, l VARCHAR(20) CHARACTER SET latin1, u VARCHAR(20)
+    CHARACTER SET utf8mb4, b VARBINARY(40), n INT);
+INSERT INTO a VALUES (1, CONVERT('é' USING latin1), CONVERT(_latin1 0xE9 USING utf8mb4),
+    CONVERT('é' USING binary), LENGTH(CONVERT('é' USING latin1)));
+INSERT INTO a VALUES (2, CONVERT(12 USING ascii), CONVERT(NULL USING utf8), CONVERT('é' USING ucs2),
+    LENGTH(CONVERT('é' USING utf16)));
+INSERT INTO a VALUES (3, CONVERT('x' USING utf8mb3), CONVERT(0xC3A9 USING utf8mb4),
+    CONVERT(0x41 USING latin1), CONVERT('a' USING latin1) = _latin1'A');
+UPDATE a SET n = CHAR_LENGTH(CONVERT(b USING latin1)), b = CONVERT(l USING utf8mb4);
+RESET;
+""",
+    ),
+    (
+        ALL,
+        """
+CREATE TABLE a (id INT PRIMARY KEY, d DOUBLE, n DECIMAL(30, 20), i INT, f FLOAT);
+INSERT INTO a VALUES (1, PI(), PI(), PI(), PI()), (2, PI() * 2, PI() / 3, -PI(), 1 + PI());
+UPDATE a SET d = d - PI(), i = FLOOR(PI() * 1000) WHERE id = 1 AND d > PI() - 1;
+RESET;
+""",
+    ),
+    (
+        ALL,
+        """
+SET sql_mode = '';
+CREATE TABLE a (id INT PRIMARY KEY, b BIT(9), c BIT(64), d BIT(8));
+INSERT INTO a VALUES (1, 'a', 'abcdefgh', 'z'), (2, '1', '1', '1'), (3, '', '', ''),
+    (4, 'abc', 'abcdefghi', 'ab'), (5, _latin1 0xE9, 'é', ' ');
+UPDATE a SET d = 'A' WHERE id = 2;
+RESET;
+""",
+    ),
+)  # fmt: skip
+RESET = "SET sql_mode = DEFAULT"
+
+
+@pytest.fixture(scope="module", params=ALL)
+def server(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Iterator[Server]:
+    options: dict[str, str | int | bool | None] = {
+        "innodb_flush_log_at_trx_commit": 0,
+        "sync_binlog": 0,
+    }
+    started = server_factory(request.param, options=options)
+    yield started
+    started.close()
+
+
+def test_scripts(server: Server) -> None:
+    equal, different = compared_scripts(server, SCRIPTS, RESET, divider="RESET;\n")
+    assert different == []
+    assert equal >= 14
+
+
+def test_random_character_sets(server: Server) -> None:
+    draw = random.Random(5)
+    names = ("latin1", "utf8", "utf8mb4", "ascii", "ucs2", "binary", "cp1251", "utf16", "latin2")
+    texts = ("'abc'", "'é'", "'日'", "''", "0xE9", "_latin1 0xE9", "5", "1.5", "v", "x", "'ж'")
+    statements = [
+        "CREATE TABLE a (id INT PRIMARY KEY, v VARCHAR(9), x VARBINARY(9), u VARCHAR(90), h TEXT)"
+    ]
+    for at in range(300):
+        made = f"CONVERT({draw.choice(texts)} USING {draw.choice(names)})"
+        if draw.random() < 0.3:
+            made = draw.choice(("CONCAT({0}, '!')", "CONVERT({0} USING latin1)")).format(made)
+        statements.append(
+            f"INSERT INTO a (id, v, x, u, h) VALUES ({at}, 'vé', 'xy', {made}, HEX({made}))"
+        )
+    equal, different = compared(run(server, statements, ""))
+    assert different == []
+    assert equal > 100
