@@ -296,6 +296,27 @@ UPDATE fixed SET c = b, a = b;
 """,
     ),
     (
+        ("9.7",),
+        """
+CREATE TABLE merged (id INT PRIMARY KEY, n INT, c INT DEFAULT 7, v VARCHAR(5) DEFAULT 'd',
+    g INT AS (n * 2), d DECIMAL(4,1), h INT INVISIBLE DEFAULT 4, at TIMESTAMP NULL, UNIQUE (v));
+INSERT INTO merged (id, n) VALUES (1, 5) AS new;
+INSERT INTO merged (id, n) VALUES (1, 6), (2, 7) AS new
+    ON DUPLICATE KEY UPDATE c = c + 1, n = new.n;
+INSERT INTO merged (id, n) VALUES (1, 6) AS new ON DUPLICATE KEY UPDATE n = merged.n + `New`.N + 1;
+INSERT INTO merged (n, id) VALUES (8, 1) AS new(a, b) ON DUPLICATE KEY UPDATE n = n + b + new.a;
+INSERT INTO merged (id, n) VALUES (1, 6) AS new(a, b) ON DUPLICATE KEY UPDATE n = VALUES(n) * b;
+INSERT INTO merged SET n = 9, id = 1 AS new ON DUPLICATE KEY UPDATE n = new.n + merged.n, h = h + 1;
+INSERT INTO merged SET n = 9, id = 1 AS new(x, y) ON DUPLICATE KEY UPDATE n = x - y;
+INSERT INTO merged VALUES (1, 2, 3, 'abc', DEFAULT, 9.87, '2026-01-02 03:04:05') AS new
+    ON DUPLICATE KEY UPDATE v = new.v, d = new.d + 0.01, c = new.g, at = new.at;
+INSERT INTO merged VALUES (1, 2, 3, 'q', DEFAULT, '3.25', NULL) AS new
+    ON DUPLICATE KEY UPDATE v = new.d, n = new.d * 100, c = IF(new.at IS NULL, merged.n, new.c);
+INSERT INTO merged (id, v) VALUES (5, '3.3'), (6, 'x'), (7, '3.3') AS new
+    ON DUPLICATE KEY UPDATE c = IF(new.id > 5, new.id, c);
+""",
+    ),
+    (
         ("9.7", "mariadb"),
         """
 CREATE TABLE moments (id INT PRIMARY KEY, a DATE DEFAULT (CURRENT_DATE),

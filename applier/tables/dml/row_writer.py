@@ -248,8 +248,9 @@ class StatementRows:
             if write is None:
                 row[at] = column_default(column, session)
                 continue
+            seen = old if simultaneous else tuple(row)
             value = self._fitted(
-                write, Scope(old if simultaneous else tuple(row), session, inserted), strict=strict
+                write, Scope((*seen, *(inserted or ())), session, inserted), strict=strict
             )
             if value is None and not column.nullable:
                 if column.auto_increment and inserted is not None:

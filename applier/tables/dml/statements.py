@@ -36,6 +36,7 @@ from applier.tables.expressions.operands import (
     Dialect,
     unsupported,
 )
+from applier.tables.expressions.visible_columns import VisibleColumns
 from applier.tables.partitioning.subpartitions import named_partitions
 from applier.tables.sql.sql_text import Token
 from lookup.handler import DuplicateKey, NoReferencedRow, RowError, RowIsReferenced, traits_of
@@ -113,8 +114,8 @@ class Statement:
             self.parser, table.definition, session
         )
 
-    def _reader(self, definition: TableDefinition) -> ExpressionParser:
-        return ExpressionParser(self.parser, definition, self.dialect, self.session.expressions)
+    def _reader(self, columns: TableDefinition | VisibleColumns) -> ExpressionParser:
+        return ExpressionParser(self.parser, columns, self.dialect, self.session.expressions)
 
     # INSERT, REPLACE
 
@@ -132,14 +133,38 @@ class Statement:
             rows = list(self._value_lists(definition, columns))
         elif parser.accept("SET"):
             rows = [self._assignments(definition)]
+            columns = tuple(at for at, _ in rows[0])
         else:
             return self._insert_selected(table, columns, replacing=replacing)
+        visible = self._beside_new_row(definition, columns)
         on_duplicate: list[Assignment] = []
         if parser.accept("ON", "DUPLICATE", "KEY", "UPDATE"):
             self.tables.triggers.refuse(definition.database, definition.name, "UPDATE")
-            on_duplicate = self._assignments(definition)
+            on_duplicate = self._assignments(definition, visible)
         self._at_end()
         return self.rows.insert(table, rows, replacing=replacing, on_duplicate=on_duplicate)
+
+    def _beside_new_row(
+        self, definition: TableDefinition, columns: tuple[int, ...]
+    ) -> VisibleColumns:
+        """What ON DUPLICATE KEY UPDATE may name: the table's columns, and behind AS alias [(names)]
+        those of the new row that the statement fills (8.0.19, opt_values_reference of
+        sql_yacc.yy)."""
+        found = VisibleColumns.of(definition)
+        if self.parser.accept("AS"):
+            alias = self.parser.name()
+            names = {at: definition.columns[at].name for at in columns}
+            if self.parser.accept("("):
+                for at in columns:
+                    names[at] = self.parser.name()
+                    self.parser.accept(",")
+                self.parser.expect(")")
+            named = (
+                replace(column, name=names.get(at, ""))
+                for at, column in enumerate(definition.columns)
+            )
+            found.add(replace(definition, name=alias, columns=tuple(named)))
+        return found
 
     def _insert_selected(
         self, table: MemoryTable, columns: tuple[int, ...], *, replacing: bool
@@ -217,12 +242,14 @@ class Statement:
             if not self.parser.accept(","):
                 return
 
-    def _value(self, definition: TableDefinition, at: int) -> Write | None:
+    def _value(
+        self, definition: TableDefinition, at: int, visible: VisibleColumns | None = None
+    ) -> Write | None:
         """What stands at the cursor, for a column; None for DEFAULT."""
         if self.parser.word() == "DEFAULT" and self.parser.op(1) not in ("(", "."):
             self.parser.at += 1
             return None
-        operand = self._reader(definition).expression()
+        operand = self._reader(visible or definition).expression()
         return self.rows.writer(definition.columns[at], operand)
 
     # UPDATE, DELETE
@@ -289,12 +316,14 @@ class Statement:
             return replace(definition, name=self.parser.name())
         return definition
 
-    def _assignments(self, definition: TableDefinition) -> list[Assignment]:
+    def _assignments(
+        self, definition: TableDefinition, visible: VisibleColumns | None = None
+    ) -> list[Assignment]:
         found: list[Assignment] = []
         while True:
             at = position(definition, self._column_name())
             self.parser.expect("=")
-            found.append((at, self._value(definition, at)))
+            found.append((at, self._value(definition, at, visible)))
             if not self.parser.accept(","):
                 return found
 
