@@ -68,7 +68,7 @@ def _line_or_null(line: bytes) -> str | None:
     return _line_text(line) or None
 
 
-def _integer(name: str, low: int, high: int) -> FieldKind:
+def _integer(name: str, low: int, high: int, *, wraps: bool = False) -> FieldKind:
     def checked(value: Any) -> int:
         if not isinstance(value, int) or not low <= value <= high:
             raise ValueError(f"{value!r} is no {name} between {low} and {high}")
@@ -80,10 +80,10 @@ def _integer(name: str, low: int, high: int) -> FieldKind:
         return checked(int(line))
 
     def scan(line: bytes) -> int:
+        """Nothing is 0, and what is below 0 counts from the other end (strtoul; 5.7.29)."""
         found = _INTEGER_PREFIX.match(line)
-        if found is None:
-            raise ValueError(f"{_shown(line)} does not begin with a number")
-        return checked(int(found[1]))
+        value = int(found[1]) if found is not None else 0
+        return checked(value + high + 1 if wraps and value < 0 else value)
 
     return FieldKind(name, lambda value: b"%d" % checked(value), from_line, checked, checked, scan)
 
@@ -204,7 +204,7 @@ NULLABLE_TEXT = FieldKind(
 """In a file NULL is an empty line (8.0 rpl_info_file.cc do_set_info(nullptr)), so an empty text
 comes back as NULL."""
 UNSIGNED = _integer("unsigned number", 0, (1 << 32) - 1)
-UNSIGNED_LONG = _integer("unsigned number", 0, (1 << 64) - 1)
+UNSIGNED_LONG = _integer("unsigned number", 0, (1 << 64) - 1, wraps=True)
 SIGNED = _integer("number", -(1 << 31), (1 << 31) - 1)
 BOOLEAN = FieldKind(
     "boolean",

@@ -1,4 +1,5 @@
-"""Which applier a replica has: one thread, workers behind checkpoints, or workers by domain."""
+"""Which applier a replica has: one thread, workers behind checkpoints, or workers by domain; and
+where it begins without a record."""
 
 from __future__ import annotations
 
@@ -9,10 +10,12 @@ from applier.replica.parallel import ParallelApplier
 from applier.replica.parallel_domains import ParallelDomainsApplier
 from applier.replica.records import ReplicaRecords
 from applier.replica.relay.relay_log import RelayLogWriter
+from applier.replica.relay.relay_reader import FIRST_EVENT
 from applier.replica.storage import Storage
 from checkpoints.disk import Disk
 from checkpoints.gtid_slave_pos import GtidSlavePos
 from checkpoints.info import RelayLogInfo
+from checkpoints.position import Position
 
 
 def new_applier(
@@ -44,3 +47,13 @@ def new_applier(
         workers=[records.worker(number) for number in range(1, count + 1)],
         interleaving=interleaving,
     )  # fmt: skip
+
+
+def begin_at_first(applier: Applier, relay_log: RelayLogWriter) -> None:
+    """START REPLICA without a record of the applier: all relay logs are executed, from the first
+    one on, with relay_log_recovery, too (rli_init_info; 5.6.24, 5.7.29, 9.7.4)."""
+    if not relay_log.name:
+        relay_log.begin_file(at_start=True)
+    first = Position(relay_log.index.names[0], FIRST_EVENT)
+    applier.info = applier.info.at(first, Position("", 0))
+    applier.start()

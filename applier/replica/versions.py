@@ -120,6 +120,9 @@ class ReplicaRules:
     uninitialized_error: int = 1872
     """START REPLICA where the server could not read its records and relay logs when it started
     (MariaDB: 1201, ER_MASTER_INFO)."""
+    normalizes_names: bool = True
+    """A relay log that the index or a record names without "./" is the same file
+    (normalize_binlog_name; seen of 5.7.29 and 9.7.4, not of 5.6.24)."""
     by_domains: bool = False
     """MariaDB: what is applied is the last GTID of each domain, in mysql.gtid_slave_pos, whatever
     MASTER_USE_GTID says; there is no gtid_mode, and no transaction is passed over for its GTID.
@@ -171,11 +174,13 @@ _R56: Final = ReplicaRules(
     unreadable_head_error=1593,
     opens_relay_log=True,
     head_ends_at_gtids=True,
+    normalizes_names=False,
 )
 _R57: Final = replace(
     _R56,
     name="5.7",
     head_ends_at_gtids=False,
+    normalizes_names=True,
     server_version="5.7.29-log",
     post_header_lengths=_LENGTHS_57,
     previous_gtids=True,

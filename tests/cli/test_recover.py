@@ -396,3 +396,100 @@ def test_a_series_names_the_release_of_the_relay_logs(
     assert told(binlag, *words, "--server", series) == by_itself
     assert by_itself["server"].startswith(release)
     assert by_itself["error"] is None
+
+
+def test_no_record_of_the_receiver(tmp_path: Path, binlag: Run) -> None:
+    """START REPLICA says 1200 (5.6.24, 5.7.29); what names the source again is for a hand."""
+    folder = tmp_path / "dir"
+    _, replica = crashed(folder, ANONYMOUS, "5.6", 6)
+    (folder / "master.info").unlink()
+    found = told(binlag, str(folder), *sources(ANONYMOUS), code=1)
+    assert (found["error"]["number"], found["verdict"]) == (1200, "cannot start")
+    assert replica.memory.applied is not None
+    at = f"MASTER_LOG_POS={replica.memory.applied.source_log_pos};"
+    assert found["commands"][0].startswith("# CHANGE MASTER TO MASTER_HOST=")
+    assert found["commands"][0].endswith(at)
+    (folder / "relay-log.info").unlink()
+    found = told(binlag, str(folder), *sources(ANONYMOUS), "--info-repository", "FILE", code=1)
+    assert (found["error"]["number"], found["applied"]) == (1200, None)
+    assert "not on record" in found["commands"][0]
+
+
+def test_no_record_of_the_applier(tmp_path: Path, binlag: Run) -> None:
+    """All relay logs are executed again, from the first one on (5.7.29)."""
+    folder, ends = tmp_path / "dir", ends_of(ANONYMOUS, "5.6")
+    crashed(folder, ANONYMOUS, "5.6", 6)
+    (folder / "relay-log.info").unlink()
+    schema = ["--schema", str(CAPTURES / "open" / ANONYMOUS / "before.sql")]
+    found = told(binlag, str(folder), *sources(ANONYMOUS), *schema)
+    assert found["applied"] is None
+    assert found["end"]["applied"]["source_log"] == "binlog.000002"
+    assert ends
+
+
+def test_a_place_behind_the_end_of_a_relay_log(tmp_path: Path, binlag: Run) -> None:
+    """The applier goes on in the next relay log: what is left of this one is never executed
+    (5.7.29, 9.7.4)."""
+    folder, ends = tmp_path / "dir", ends_of(ANONYMOUS, "5.6")
+    crashed(folder, ANONYMOUS, "5.6", 6)
+    path = folder / "relay-log.info"
+    lines = path.read_bytes().split(b"\n")
+    path.write_bytes(b"\n".join([*lines[:2], b"99999999", *lines[3:]]))
+    found = told(binlag, str(folder), *sources(ANONYMOUS), code=1)
+    assert found["verdict"] == "loses"
+    assert found["lost"][0]["start"] == ends[5]
+
+
+@pytest.mark.parametrize("given", ["my.cnf", "--set"])
+def test_relay_logs_of_another_name(tmp_path: Path, binlag: Run, given: str) -> None:
+    """relay_log was changed: the record names a relay log that the new index has not."""
+    folder = tmp_path / "dir"
+    crashed(folder, ANONYMOUS, "5.6", 6)
+    options = ["--set", "relay-log=other"]
+    if given == "my.cnf":
+        (folder / "my.cnf").write_text("[mysqld]\nrelay-log = /var/log/mysql/other\n")
+        options = []
+    command = [str(folder), *sources(ANONYMOUS), *options, "--server", "5.6"]
+    found = told(binlag, *command, code=1)
+    assert (found["error"]["number"], found["verdict"]) == (1872, "cannot start")
+    found = told(binlag, *command, "--recovery")
+    assert (found["applied"]["relay_log"], found["verdict"]) == ("other.000001", "consistent")
+
+
+def test_relay_logs_that_are_all_gone(tmp_path: Path, binlag: Run) -> None:
+    """The records name them, the replica's own binary logs say which version it is."""
+    folder = tmp_path / "dir"
+    crashed(folder, ANONYMOUS, "5.6", 6)
+    for path in folder.glob("relay.*"):
+        path.unlink()
+    logs = logs_of(ANONYMOUS)
+    for path in logs:
+        (folder / path.name).write_bytes(path.read_bytes())
+    (folder / "binlog.index").write_text("".join(f"./{path.name}\n" for path in logs))
+    found = told(binlag, str(folder), *sources(ANONYMOUS), code=1)
+    assert (found["server"][:4], found["error"]["number"]) == ("5.6.", 1872)
+    found = told(binlag, str(folder), *sources(ANONYMOUS), "--recovery")
+    assert (found["applied"]["relay_log"], found["verdict"]) == ("relay.000001", "consistent")
+
+
+def test_records_in_the_other_repository(tmp_path: Path, binlag: Run) -> None:
+    """They are moved at the start; where both have one, nothing starts."""
+    folder = tmp_path / "dir"
+    _, replica = crashed(folder, ANONYMOUS, "5.6", 6)
+    assert replica.memory.applied is not None
+    command = [str(folder), *sources(ANONYMOUS)]
+    found = told(binlag, *command, "--info-repository", "TABLE")
+    assert found["applied"]["source_log_pos"] == replica.memory.applied.source_log_pos
+    assert found["verdict"] == "consistent"
+    rig, _ = crashed(
+        tmp_path / "tables",
+        ANONYMOUS,
+        "5.6",
+        6,
+        relay_log_info_repository="TABLE",
+        master_info_repository="TABLE",
+    )
+    info = dumped(rig, tmp_path / "info.sql")
+    found = told(binlag, *command, "--info", info, code=1)
+    assert (found["error"]["number"], found["verdict"]) == (1872, "cannot start")
+    assert "Multiple" in found["error"]["message"]

@@ -53,11 +53,12 @@ def with_file(rig: Rig, name: str, content: bytes | None) -> dict[str, bytes]:
     ("name", "damage", "number", "message"),
     [
         ("relay-log.info", lambda data: b"", 1872, r"the file is empty.*relay-log\.info"),
-        ("relay-log.info", lambda data: data.replace(b"\n0\n0\n", b"\nx\n0\n"), 1872,
+        ("relay-log.info", lambda data: data.replace(b"\n0\n0\n", b"\n9999999999\n0\n"), 1872,
          r"garbled.*relay-log\.info, line 6"),
         ("master.info", lambda data: data[:12], 1201,
          r"ends before the line of Host.*master\.info, line \d"),
-        ("master.info", lambda data: b"#!/bin/sh\necho\n", 1201, r"garbled.*master\.info, line 2"),
+        ("master.info", lambda data: b"#!/bin/sh\necho\n", 1201,
+         r"ends before the line of Host.*master\.info, line 3"),
     ],
 )  # fmt: skip
 def test_info_files(name: str, damage: object, number: int, message: str) -> None:

@@ -158,7 +158,8 @@ def command(
         raise InputError("there is no such file", code=Code.CANNOT_READ, file=str(option_path))
     if asked["server"] is not None:
         rules_of(asked["server"], offered=VERSIONS)
-    remains = read_remains(Path(folder), None, option_path)
+    relay_log = _settings(asked["settings"]).get("relay_log")
+    remains = read_remains(Path(folder), None, option_path, relay_log)
     version = asked["server"] or remains.server
     if version is None:
         raise UsageError(
@@ -168,7 +169,7 @@ def command(
         )
     dump = read_info_dump(info, version) if info is not None else None
     if dump is not None:
-        remains = read_remains(Path(folder), dump, option_path)
+        remains = read_remains(Path(folder), dump, option_path, relay_log)
     configuration = _configuration(version, remains, **asked)
     source = BinlogFiles.read(sources) if sources else None
     found = restart(remains, configuration, source, _data(dump, schema, configuration, **asked))
@@ -260,7 +261,7 @@ def _settings(given: Sequence[str]) -> dict[str, str]:
                 code=Code.OPTION_VALUE,
                 hint=hint,
             )
-        found[name] = value
+        found[name.replace("-", "_")] = value
     return found
 
 

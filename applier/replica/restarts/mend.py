@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from applier.replica.configuration import ReplicaConfiguration
 from applier.replica.recovery import FORBIDDEN_BY_GAPS
-from applier.replica.restarts.restart import Moment, Restart, RestartOutcome
+from applier.replica.restarts.restart import NO_REPLICA, Moment, Restart, RestartOutcome
 from checkpoints.position import Position
 
 _OLD = {"5.6", "5.7", "mariadb"}
@@ -20,6 +20,10 @@ _WORDS = (
 )
 """What is said in another way up to 5.7 and in MariaDB."""
 NOT_PREPARED, PREPARED_ALREADY, PURGED = 1397, 1440, 1236
+NOT_ON_RECORD = (
+    "# where the applier stood is not on record: find the last transaction that it executed in the"
+    " source's log"
+)
 
 
 def statements(found: Restart) -> list[str]:
@@ -41,6 +45,8 @@ def _lines(found: Restart) -> Iterator[str]:
         yield "START REPLICA UNTIL SQL_AFTER_MTS_GAPS;"
         yield "# restart the server with relay_log_recovery=1"
         yield "START REPLICA;"
+    elif number == NO_REPLICA:
+        yield from _name_the_source(found)
     elif number == NOT_PREPARED:
         yield from _prepare_again(found)
     elif number == PREPARED_ALREADY:
@@ -79,6 +85,25 @@ def _start_again(found: Restart) -> Iterator[str]:
     yield "START REPLICA;"
 
 
+def _name_the_source(found: Restart) -> Iterator[str]:
+    """RESET REPLICA is refused as long as there is no source."""
+    stand = found.at_start.positions.applied
+    place = "SOURCE_AUTO_POSITION=1"
+    if not found.configuration.auto_position:
+        place = "SOURCE_LOG_FILE='…', SOURCE_LOG_POS=…"
+        if stand is not None and stand.source_log_name:
+            place = (
+                f"SOURCE_LOG_FILE='{stand.source_log_name}', SOURCE_LOG_POS={stand.source_log_pos}"
+            )
+        else:
+            yield NOT_ON_RECORD
+    yield (
+        "# CHANGE REPLICATION SOURCE TO SOURCE_HOST='…', SOURCE_PORT=…, SOURCE_USER='…',"
+        f" SOURCE_PASSWORD='…', {place};"
+    )
+    yield "START REPLICA;"
+
+
 def _fetch_again(found: Restart) -> Iterator[str]:
     """The relay logs are given up; what is not executed is asked for again, from where the start
     found the applier."""
@@ -88,6 +113,8 @@ def _fetch_again(found: Restart) -> Iterator[str]:
         else found.at_end.positions
     )
     applied = None if stand.applied is None else stand.applied.source_position
+    if not found.is_on_record and Moment.APPLIER in found.errors:
+        applied = None
     change = _change(found.configuration, applied)
     yield "STOP REPLICA;"
     if found.at_most is not None and not found.configuration.auto_position:
@@ -98,10 +125,7 @@ def _fetch_again(found: Restart) -> Iterator[str]:
         change = "CHANGE REPLICATION SOURCE TO SOURCE_LOG_FILE='FILE', SOURCE_LOG_POS=POSITION;"
     yield "RESET REPLICA;"
     if change is None:
-        yield (
-            "# where the applier stood is not on record: find the last transaction that it executed"
-            " in the source's log"
-        )
+        yield NOT_ON_RECORD
         yield "# CHANGE REPLICATION SOURCE TO SOURCE_LOG_FILE='…', SOURCE_LOG_POS=…;"
     else:
         yield change
