@@ -22,8 +22,8 @@ _MAX_SERVER_IDS = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class FieldKind:
-    """One sort of value; its functions raise ValueError with a reason. `scan` is what the server's
-    own scanf makes of a damaged line."""
+    """One sort of value; its functions raise ValueError with a reason. `scan` is what a server's
+    scanf makes of a damaged line, `convert` what strtoul does."""
 
     name: str
     to_line: Callable[[Any], bytes]
@@ -31,6 +31,8 @@ class FieldKind:
     to_cell: Callable[[Any], Any]
     from_cell: Callable[[Any], Any]
     scan: Callable[[bytes], Any]
+    convert: Callable[[bytes], Any] | None = None
+    """None: `scan`."""
 
 
 def _same(value: Any) -> Any:
@@ -80,12 +82,25 @@ def _integer(name: str, low: int, high: int, *, wraps: bool = False) -> FieldKin
         return checked(int(line))
 
     def scan(line: bytes) -> int:
-        """Nothing is 0, and what is below 0 counts from the other end (strtoul; 5.7.29)."""
         found = _INTEGER_PREFIX.match(line)
-        value = int(found[1]) if found is not None else 0
+        if found is None:
+            raise ValueError(f"{_shown(line)} does not begin with a number")
+        return checked(int(found[1]))
+
+    def convert(line: bytes) -> int:
+        """What is below 0 counts from the other end."""
+        value = _converted_int(line)
         return checked(value + high + 1 if wraps and value < 0 else value)
 
-    return FieldKind(name, lambda value: b"%d" % checked(value), from_line, checked, checked, scan)
+    return FieldKind(
+        name, lambda value: b"%d" % checked(value), from_line, checked, checked, scan, convert
+    )
+
+
+def _converted_int(line: bytes) -> int:
+    """Without a number in front, 0."""
+    found = _INTEGER_PREFIX.match(line)
+    return int(found[1]) if found is not None else 0
 
 
 def _shown(line: bytes) -> str:
@@ -143,8 +158,10 @@ def _unpack_server_ids(line: bytes) -> tuple[int, ...]:
 
 
 def _scan_server_ids(line: bytes) -> tuple[int, ...]:
-    """No more ids than announced, but fewer will do."""
+    """No more ids than announced, but fewer will do; none where the first word is no number."""
     words = line.split()
+    if words and not words[0][:1].isdigit():
+        return ()
     if not words or not all(map(bytes.isdigit, words)):
         raise ValueError(f"{_shown(line)} is not a list of server ids")
     return tuple(int(word) for word in words[1 : 1 + int(words[0])])
@@ -152,7 +169,7 @@ def _scan_server_ids(line: bytes) -> tuple[int, ...]:
 
 def _scan_all_ids(line: bytes) -> tuple[int, ...]:
     ids = _scan_server_ids(line)
-    if len(ids) != int(line.split()[0]):
+    if len(ids) != _converted_int(line):
         raise ValueError(f"{_shown(line)} announces more ids than it lists")
     return ids
 
@@ -213,6 +230,7 @@ BOOLEAN = FieldKind(
     int,
     _boolean_cell,
     lambda line: bool(UNSIGNED.scan(line)),
+    lambda line: bool(_converted_int(line)),
 )
 SECONDS = FieldKind(
     "seconds", lambda value: b"%.3f" % value, _three_decimals, _same, _float_cell, _scan_float

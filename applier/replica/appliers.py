@@ -49,11 +49,9 @@ def new_applier(
     )  # fmt: skip
 
 
-def begin_at_first(applier: Applier, relay_log: RelayLogWriter) -> None:
-    """START REPLICA without a record of the applier: all relay logs are executed, from the first
-    one on, with relay_log_recovery, too (rli_init_info; 5.6.24, 5.7.29, 9.7.4)."""
+def first_place(relay_log: RelayLogWriter) -> Position:
+    """Where the applier begins without a record: at the first relay log, with relay_log_recovery,
+    too (rli_init_info; 5.6.24, 5.7.29, 9.7.4, 10.11.18)."""
     if not relay_log.name:
         relay_log.begin_file(at_start=True)
-    first = Position(relay_log.index.names[0], FIRST_EVENT)
-    applier.info = applier.info.at(first, Position("", 0))
-    applier.start()
+    return Position(relay_log.index.names[0], FIRST_EVENT)

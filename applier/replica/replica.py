@@ -20,7 +20,7 @@ from dataclasses import replace
 from applier.error_codes import Code
 from applier.errors import BinlagError, ReplicationError, UsageError
 from applier.replica.applier import Applier
-from applier.replica.appliers import begin_at_first, new_applier
+from applier.replica.appliers import first_place, new_applier
 from applier.replica.configuration import ReplicaConfiguration
 from applier.replica.domains import begin_anew, dump_of
 from applier.replica.execute import Executor, ExecutorOf
@@ -336,11 +336,14 @@ class Replica:
         self._open(*self._records.begin(Position(self.relay_log.name, FIRST_EVENT), start))
 
     def _without_record(self, source: SourceInfo) -> None:
-        """The applier's record is not there: it gets a place when the threads begin. Only the look
-        over the relay logs needs one that is open (5.7.29, 9.7.4)."""
-        info = RelayLogInfo("", 0, channel_name=self.configuration.channel)
+        """The applier's record is not there: it gets a place at once, or when the threads begin;
+        then only the look over the relay logs needs one that is open (5.7.29, 9.7.4)."""
+        configuration = self.configuration
+        info = RelayLogInfo("", 0, channel_name=configuration.channel)
         self._look_over_relay_logs(info, source)
-        if self.configuration.rules.sanitizes and not self.configuration.relay_log_recovery:
+        if configuration.rules.places_at_start:
+            info = info.at(first_place(self.relay_log), Position("", 0))
+        elif configuration.rules.sanitizes and not configuration.relay_log_recovery:
             self.relay_log.begin_file(at_start=True)
         self._open(info, source)
 
@@ -446,7 +449,8 @@ class Replica:
         if not self._has_begun and applier.spares_record and self._slave_pos is not None:
             begin_anew(receiver, applier, self.relay_log, self._slave_pos)
         elif not applier.info.relay_log_name:
-            begin_at_first(applier, self.relay_log)
+            applier.info = applier.info.at(first_place(self.relay_log), Position("", 0))
+            applier.start()
         self._has_begun = True
 
     def _gaps_at_start(self, info: RelayLogInfo) -> list[bool]:

@@ -120,6 +120,9 @@ class ReplicaRules:
     uninitialized_error: int = 1872
     """START REPLICA where the server could not read its records and relay logs when it started
     (MariaDB: 1201, ER_MASTER_INFO)."""
+    reset_needs_records: bool = False
+    """Where the server could not read records or relay logs, RESET REPLICA leaves them as they are,
+    and CHANGE REPLICATION SOURCE TO fails, too (seen of 5.6.24)."""
     normalizes_names: bool = True
     """A relay log that the index or a record names without "./" is the same file
     (normalize_binlog_name; seen of 5.7.29 and 9.7.4, not of 5.6.24)."""
@@ -132,6 +135,8 @@ class ReplicaRules:
     flushes_between_files: bool = False
     """The applier's record is written where it goes on in the next relay log, without
     relay_log_purge, too (next_event)."""
+    places_at_start: bool = False
+    """A server start gives an applier without a record its place; otherwise START REPLICA does."""
     start_flushes: bool = False
     """A server start writes both records again (init_master_info of MariaDB)."""
     head_ends_at_gtids: bool = False
@@ -175,12 +180,14 @@ _R56: Final = ReplicaRules(
     opens_relay_log=True,
     head_ends_at_gtids=True,
     normalizes_names=False,
+    reset_needs_records=True,
 )
 _R57: Final = replace(
     _R56,
     name="5.7",
     head_ends_at_gtids=False,
     normalizes_names=True,
+    reset_needs_records=False,
     server_version="5.7.29-log",
     post_header_lengths=_LENGTHS_57,
     previous_gtids=True,
@@ -224,6 +231,8 @@ _MARIADB: Final = replace(
     _R56,
     name=MARIADB,
     head_ends_at_gtids=False,
+    reset_needs_records=False,
+    normalizes_names=False,
     server_version="10.11.18-MariaDB-log",
     post_header_lengths=_LENGTHS_MARIADB,
     gaps_forbid_recovery=False,
@@ -236,6 +245,7 @@ _MARIADB: Final = replace(
     opens_relay_log=True,
     by_domains=True,
     flushes_between_files=True,
+    places_at_start=True,
     start_flushes=True,
     marks_other_log=True,
 )

@@ -493,3 +493,34 @@ def test_records_in_the_other_repository(tmp_path: Path, binlag: Run) -> None:
     found = told(binlag, *command, "--info", info, code=1)
     assert (found["error"]["number"], found["verdict"]) == (1872, "cannot start")
     assert "Multiple" in found["error"]["message"]
+
+
+def test_what_has_not_run_is_fetched_again(tmp_path: Path, binlag: Run) -> None:
+    """The lines are run on a server whose threads did not start: what comes before the error is not
+    executed yet."""
+    folder, ends = tmp_path / "dir", ends_of(ANONYMOUS, "5.6")
+    crashed(folder, ANONYMOUS, "5.7", 2, until=ends[-3], workers=0)
+    newest = sorted(folder.glob("relay.0*"))[-1]
+    newest.write_bytes(newest.read_bytes()[:-10])
+    found = told(binlag, str(folder), *sources(ANONYMOUS), "--workers", "0", code=1)
+    assert (found["error"]["number"], found["verdict"]) == (1594, "stops")
+    begun, reached = found["applied"]["source_log_pos"], found["end"]["applied"]["source_log_pos"]
+    assert begun < reached
+    assert found["commands"][1:3] == [
+        "RESET SLAVE;",
+        f"CHANGE MASTER TO MASTER_LOG_FILE='binlog.000001', MASTER_LOG_POS={begun};",
+    ]
+
+
+def test_a_server_that_cannot_reset_what_it_could_not_read(tmp_path: Path, binlag: Run) -> None:
+    """5.6.24: relay logs and the applier's record are removed by hand."""
+    folder = tmp_path / "dir"
+    crashed(folder, ANONYMOUS, "5.6", 6)
+    for path in folder.glob("relay.0*"):
+        path.unlink()
+    found = told(binlag, str(folder), *sources(ANONYMOUS), "--server", "5.6.24", code=1)
+    assert found["error"]["number"] == 1872
+    place, changed, start = found["commands"]
+    assert place.startswith("# stop the server, remove the relay logs, their index and relay-log")
+    assert changed.endswith(f"MASTER_LOG_POS={found['applied']['source_log_pos']};")
+    assert start == "START SLAVE;"

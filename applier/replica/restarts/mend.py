@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from applier.replica.configuration import ReplicaConfiguration
+from applier.replica.configuration import FILE, ReplicaConfiguration
 from applier.replica.recovery import FORBIDDEN_BY_GAPS
 from applier.replica.restarts.restart import NO_REPLICA, Moment, Restart, RestartOutcome
+from checkpoints.info import RelayLogInfo
 from checkpoints.position import Position
 
 _OLD = {"5.6", "5.7", "mariadb"}
@@ -106,30 +107,39 @@ def _name_the_source(found: Restart) -> Iterator[str]:
 
 def _fetch_again(found: Restart) -> Iterator[str]:
     """The relay logs are given up; what is not executed is asked for again, from where the start
-    found the applier."""
-    stand = (
-        found.at_start.positions
-        if Moment.START in found.errors or found.lost or found.again
-        else found.at_end.positions
-    )
-    applied = None if stand.applied is None else stand.applied.source_position
+    finds the applier: its thread does not run before that."""
+    configuration = found.configuration
+    applied = found.at_start.positions.applied
+    place = None if applied is None else applied.source_position
     if not found.is_on_record and Moment.APPLIER in found.errors:
-        applied = None
-    change = _change(found.configuration, applied)
-    yield "STOP REPLICA;"
-    if found.at_most is not None and not found.configuration.auto_position:
+        place = None
+    change = _change(configuration, place)
+    if any(found.gaps) and not configuration.auto_position:
+        yield "START REPLICA UNTIL SQL_AFTER_MTS_GAPS;"
         yield (
-            "# SHOW REPLICA STATUS: Relay_Source_Log_File and Exec_Source_Log_Pos are FILE and"
-            " POSITION below"
+            "# when the applier has stopped, SHOW REPLICA STATUS: Relay_Source_Log_File and"
+            " Exec_Source_Log_Pos are FILE and POSITION below"
         )
         change = "CHANGE REPLICATION SOURCE TO SOURCE_LOG_FILE='FILE', SOURCE_LOG_POS=POSITION;"
-    yield "RESET REPLICA;"
+    if Moment.START in found.errors and configuration.rules.reset_needs_records:
+        yield from _remove(configuration)
+    else:
+        yield "STOP REPLICA;"
+        yield "RESET REPLICA;"
     if change is None:
         yield NOT_ON_RECORD
         yield "# CHANGE REPLICATION SOURCE TO SOURCE_LOG_FILE='…', SOURCE_LOG_POS=…;"
     else:
         yield change
     yield "START REPLICA;"
+
+
+def _remove(configuration: ReplicaConfiguration) -> Iterator[str]:
+    in_file = configuration.relay_log_info_repository == FILE
+    if not in_file:
+        yield f"DELETE FROM mysql.{RelayLogInfo.fields.table};"
+    there = f", their index and {RelayLogInfo.fields.file_name}" if in_file else " and their index"
+    yield f"# stop the server, remove the relay logs{there}, and start it again"
 
 
 def _change(configuration: ReplicaConfiguration, applied: Position | None) -> str | None:

@@ -165,8 +165,8 @@ def restart(
         rows = trial.run(InOrder(), None)
         found = replace(found, errors=rows.errors, at_end=rows.at_end)
     by_gtid = configuration.gtid_mode or configuration.using_gtid != "No"
-    if not by_gtid and not any(found.gaps):
-        began = found.at_start.positions.applied
+    began = found.at_start.positions.applied
+    if not by_gtid and not any(found.gaps) and began is not None and began.source_log_name:
         found = replace(
             found,
             again=tuple(_again(followed.groups, began, history.domains)),
