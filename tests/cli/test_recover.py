@@ -524,3 +524,30 @@ def test_a_server_that_cannot_reset_what_it_could_not_read(tmp_path: Path, binla
     assert place.startswith("# stop the server, remove the relay logs, their index and relay-log")
     assert changed.endswith(f"MASTER_LOG_POS={found['applied']['source_log_pos']};")
     assert start == "START SLAVE;"
+
+
+def test_one_of_several_channels(tmp_path: Path, binlag: Run) -> None:
+    """Each has records and relay logs of its own, and the statements name it."""
+    rig, _ = crashed(
+        tmp_path / "dir",
+        ANONYMOUS,
+        "5.7",
+        6,
+        channel="Red",
+        relay_log_info_repository="TABLE",
+        master_info_repository="TABLE",
+    )
+    rows = rig.storage.info.rows("slave_master_info")[0] | {"Channel_name": "blue"}
+    other = f"INSERT INTO slave_master_info VALUES ({','.join(map(literal, rows.values()))});"
+    info = dumped(rig, tmp_path / "info.sql", more=other)
+    command = [str(tmp_path / "dir"), *sources(ANONYMOUS), "--info", info, "--recovery"]
+    code, _, err = binlag("recover", *command)
+    assert code == 2
+    assert "several channels: Red, blue" in err
+    code, _, err = binlag("recover", *command, "--channel", "green")
+    assert code == 2
+    assert "no record of this channel" in err
+    found = told(binlag, *command, "--channel", "red")
+    assert found["applied"]["relay_log"].startswith("relay-red.")
+    assert found["verdict"] == "consistent"
+    assert found["commands"] == ["START SLAVE FOR CHANNEL 'Red';"]

@@ -20,6 +20,7 @@ _WORDS = (
     (r"\breplica_", "slave_"),
 )
 """What is said in another way up to 5.7 and in MariaDB."""
+_OF_A_CHANNEL = re.compile(r"^((?:# )?(?:START|STOP|RESET|CHANGE)\b.*);$")
 NOT_PREPARED, PREPARED_ALREADY, PURGED = 1397, 1440, 1236
 NOT_ON_RECORD = (
     "# where the applier stood is not on record: find the last transaction that it executed in the"
@@ -33,6 +34,8 @@ def statements(found: Restart) -> list[str]:
     if found.configuration.rules.name in _OLD:
         for today, before in _WORDS:
             lines = [re.sub(today, before, line) for line in lines]
+    if channel := found.configuration.channel:
+        lines = [_OF_A_CHANNEL.sub(rf"\1 FOR CHANNEL '{channel}';", line) for line in lines]
     return lines
 
 

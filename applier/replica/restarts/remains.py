@@ -96,6 +96,7 @@ def read_remains(
     dump: InfoDump | None = None,
     option_path: Path | None = None,
     relay_log: str | None = None,
+    channel: str = "",
 ) -> Remains:
     """`relay_log`: that option of the server, where it is not as in the option file. Raises
     InputError where there is no folder, no trace of relay logs, or a file that cannot be read."""
@@ -113,7 +114,11 @@ def read_remains(
             else {}
         )
         option = relay_log or options.get("relay_log")
-        base = Path(option).stem if option else _base_of(indexes, folder, dump)
+        base = (
+            Path(option).stem + (f"-{channel.lower()}" if channel else "")
+            if option
+            else _base_of(indexes, folder, dump)
+        )
         files = {
             path.name: path.read_bytes()
             for path in sorted(folder.iterdir())
