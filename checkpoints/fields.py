@@ -158,6 +158,8 @@ def _group(since: str, *rows: tuple[Any, ...]) -> Iterable[Field]:
 
 FILES_IN: Final = (*MYSQL[:4], MARIADB)
 """The versions that can keep their records in files."""
+SCANNING: Final = frozenset({MARIADB})
+"""The versions that refuse a line of a file that does not begin with a number (sscanf)."""
 _CHANNEL_KEY: Final = ("Channel_name",)
 
 

@@ -7,8 +7,9 @@ leaves the first line out, master.info's includes it.
 
 `parse` is strict: whatever no server would have written is refused. With `as_server` it reads what
 a server would read: digits before garbage are a number, a last line without its line feed is no
-line (my_b_gets), and a missing line is its default where the server has one (init_intvar_from_file
-and its like). Real 5.6.24 and 5.7.29 were seen to read damaged files just so.
+line (my_b_gets), what is no number is 0 (MariaDB refuses it), and a missing line is its default
+where the server has one (init_intvar_from_file and its like). Real 5.6.24 and 5.7.29 were seen to
+read damaged files just so.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from checkpoints.errors import CheckpointError, InfoError
 from checkpoints.fields import (
     END_MARKER,
     REFUSED,
+    SCANNING,
     VERSIONS,
     Field,
     Fields,
@@ -61,8 +63,9 @@ class InfoFile(Generic[R]):
 class _Lines:
     """A reader that knows which line it is at."""
 
-    def __init__(self, data: bytes, file: str | None, as_server: bool) -> None:
+    def __init__(self, data: bytes, file: str | None, as_server: bool, scans: bool = False) -> None:
         self._data = data
+        self.scans = scans
         self.file = file
         self.as_server = as_server
         self.offset = 0
@@ -135,7 +138,7 @@ def _parsed(
             file=file,
             hint=f"read the table mysql.{table.table}, or name the version of the file",
         )
-    lines = _Lines(data, file, as_server)
+    lines = _Lines(data, file, as_server, version in SCANNING)
     if not data:
         lines.number = 1
         lines.refuse(
@@ -185,7 +188,9 @@ def _value(field: Field, lines: _Lines, line: bytes | None, before: dict[str, An
             return field.missing
         lines.refuse(f"the file ends before the line of {field.column}", RESTORE)
     try:
-        return field.kind.scan(line) if lines.as_server else field.kind.from_line(line)
+        if not lines.as_server:
+            return field.kind.from_line(line)
+        return (field.kind.scan if lines.scans else field.kind.convert or field.kind.scan)(line)
     except ValueError as error:
         lines.refuse(f"the line of {field.column} is garbled: {error}", RESTORE)
 

@@ -22,8 +22,8 @@ _MAX_SERVER_IDS = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class FieldKind:
-    """One sort of value; its functions raise ValueError with a reason. `scan` is what the server's
-    own scanf makes of a damaged line."""
+    """One sort of value; its functions raise ValueError with a reason. `scan` is what a server's
+    scanf makes of a damaged line, `convert` what strtoul does."""
 
     name: str
     to_line: Callable[[Any], bytes]
@@ -31,6 +31,8 @@ class FieldKind:
     to_cell: Callable[[Any], Any]
     from_cell: Callable[[Any], Any]
     scan: Callable[[bytes], Any]
+    convert: Callable[[bytes], Any] | None = None
+    """None: `scan`."""
 
 
 def _same(value: Any) -> Any:
@@ -68,7 +70,7 @@ def _line_or_null(line: bytes) -> str | None:
     return _line_text(line) or None
 
 
-def _integer(name: str, low: int, high: int) -> FieldKind:
+def _integer(name: str, low: int, high: int, *, wraps: bool = False) -> FieldKind:
     def checked(value: Any) -> int:
         if not isinstance(value, int) or not low <= value <= high:
             raise ValueError(f"{value!r} is no {name} between {low} and {high}")
@@ -85,7 +87,20 @@ def _integer(name: str, low: int, high: int) -> FieldKind:
             raise ValueError(f"{_shown(line)} does not begin with a number")
         return checked(int(found[1]))
 
-    return FieldKind(name, lambda value: b"%d" % checked(value), from_line, checked, checked, scan)
+    def convert(line: bytes) -> int:
+        """What is below 0 counts from the other end."""
+        value = _converted_int(line)
+        return checked(value + high + 1 if wraps and value < 0 else value)
+
+    return FieldKind(
+        name, lambda value: b"%d" % checked(value), from_line, checked, checked, scan, convert
+    )
+
+
+def _converted_int(line: bytes) -> int:
+    """Without a number in front, 0."""
+    found = _INTEGER_PREFIX.match(line)
+    return int(found[1]) if found is not None else 0
 
 
 def _shown(line: bytes) -> str:
@@ -143,8 +158,10 @@ def _unpack_server_ids(line: bytes) -> tuple[int, ...]:
 
 
 def _scan_server_ids(line: bytes) -> tuple[int, ...]:
-    """No more ids than announced, but fewer will do."""
+    """No more ids than announced, but fewer will do; none where the first word is no number."""
     words = line.split()
+    if words and not words[0][:1].isdigit():
+        return ()
     if not words or not all(map(bytes.isdigit, words)):
         raise ValueError(f"{_shown(line)} is not a list of server ids")
     return tuple(int(word) for word in words[1 : 1 + int(words[0])])
@@ -152,7 +169,7 @@ def _scan_server_ids(line: bytes) -> tuple[int, ...]:
 
 def _scan_all_ids(line: bytes) -> tuple[int, ...]:
     ids = _scan_server_ids(line)
-    if len(ids) != int(line.split()[0]):
+    if len(ids) != _converted_int(line):
         raise ValueError(f"{_shown(line)} announces more ids than it lists")
     return ids
 
@@ -204,7 +221,7 @@ NULLABLE_TEXT = FieldKind(
 """In a file NULL is an empty line (8.0 rpl_info_file.cc do_set_info(nullptr)), so an empty text
 comes back as NULL."""
 UNSIGNED = _integer("unsigned number", 0, (1 << 32) - 1)
-UNSIGNED_LONG = _integer("unsigned number", 0, (1 << 64) - 1)
+UNSIGNED_LONG = _integer("unsigned number", 0, (1 << 64) - 1, wraps=True)
 SIGNED = _integer("number", -(1 << 31), (1 << 31) - 1)
 BOOLEAN = FieldKind(
     "boolean",
@@ -213,6 +230,7 @@ BOOLEAN = FieldKind(
     int,
     _boolean_cell,
     lambda line: bool(UNSIGNED.scan(line)),
+    lambda line: bool(_converted_int(line)),
 )
 SECONDS = FieldKind(
     "seconds", lambda value: b"%.3f" % value, _three_decimals, _same, _float_cell, _scan_float

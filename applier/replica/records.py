@@ -1,33 +1,51 @@
-"""The records in which a replica keeps where it stands: its applier's, receiver's, workers'."""
+"""The records in which a replica keeps where it stands: its applier's, receiver's, workers'.
+
+Up to 8.0 a server looks for each of them in the other repository, too, and moves it to the one that
+the option names (Rpl_info_factory::decide_repository).
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TypeVar
+
 from applier.errors import ReplicationError
-from applier.replica.configuration import ReplicaConfiguration
-from applier.replica.recovery import UNREADABLE
-from applier.replica.relay.relay_reader import START_AGAIN
+from applier.replica.configuration import FILE, TABLE, ReplicaConfiguration
+from applier.replica.recovery import UNREADABLE, not_initialized
+from applier.replica.relay.relay_index import as_listed
+from applier.replica.relay.relay_reader import FIRST_EVENT, START_AGAIN
 from applier.replica.replica_status import ReplicaPositions
 from checkpoints.disk import Disk
 from checkpoints.errors import InfoError
-from checkpoints.info import RelayLogInfo, SourceInfo, WorkerInfo
+from checkpoints.fields import FILES_IN
+from checkpoints.info import R, RelayLogInfo, SourceInfo, WorkerInfo
+from checkpoints.position import Position
 from checkpoints.repositories import Repositories
 from checkpoints.repository import Repository
+from checkpoints.sync_rules import Occasion
 from checkpoints.table_store import TableStore
+
+OTHER = {FILE: TABLE, TABLE: FILE}
+_Placed = TypeVar("_Placed", RelayLogInfo, WorkerInfo)
 
 
 class ReplicaRecords:
     """The records of a replica's channel, on disk and in tables as its options say."""
 
     def __init__(self, configuration: ReplicaConfiguration, disk: Disk, tables: TableStore) -> None:
-        self._channel = configuration.channel
+        self._configuration, self._channel = configuration, configuration.channel
+        applier = configuration.relay_log_info_repository or ""
+        receiver = configuration.master_info_repository or ""
+        version, sync = configuration.version, configuration.sync
         self._repositories = Repositories(
-            configuration.version,
-            disk,
-            tables,
-            configuration.relay_log_info_repository or "",
-            configuration.master_info_repository or "",
-            configuration.sync,
-            as_server=True,
+            version, disk, tables, applier, receiver, sync, as_server=True
+        )
+        self._others = (
+            Repositories(
+                version, disk, tables, OTHER[applier], OTHER[receiver], sync, as_server=True
+            )
+            if version in FILES_IN and not configuration.rules.by_domains and not self._channel
+            else None
         )
         self.applier: Repository[RelayLogInfo] = self._repositories.relay_log_info(self._channel)
         self.receiver: Repository[SourceInfo] = self._repositories.source_info(self._channel)
@@ -39,13 +57,47 @@ class ReplicaRecords:
     def workers(self, count: int) -> list[WorkerInfo]:
         """What the records of the first `count` workers say; those without one are left out."""
         found = [self.worker(number).read() for number in range(1, count + 1)]
-        return [worker for worker in found if worker is not None]
+        return [self._as_listed(worker) for worker in found if worker is not None]
+
+    def _as_listed(self, info: _Placed) -> _Placed:
+        """Its relay log by the name that the index has."""
+        if not self._configuration.rules.normalizes_names:
+            return info
+        return replace(info, relay_log_name=as_listed(info.relay_log_name))
+
+    def begin(self, relay_position: Position, start: Position) -> tuple[RelayLogInfo, SourceInfo]:
+        """The first records of applier and receiver, as CHANGE REPLICATION SOURCE TO writes
+        them."""
+        configuration = self._configuration
+        channel = configuration.channel
+        info = RelayLogInfo(channel_name=channel).at(relay_position, start)
+        source = replace(
+            SourceInfo(channel_name=channel),
+            source_log_name=start.file,
+            source_log_pos=max(start.offset, FIRST_EVENT),
+            enabled_auto_position=configuration.auto_position
+            and not configuration.rules.by_domains,
+            using_gtid=configuration.using_gtid or "No",
+            heartbeat_period=configuration.rules.heartbeat_period_seconds,
+            ignored_server_ids=configuration.ignore_server_ids,
+        )
+        self.receiver.flush(source, Occasion.CHANGE)
+        self.applier.flush(info, Occasion.CHANGE)
+        return info, source
 
     def read(self) -> tuple[RelayLogInfo | None, SourceInfo | None]:
-        """Applier and receiver. Raises ReplicationError as START REPLICA says it of a record that
-        cannot be read."""
+        """Applier and receiver; what is in the other repository is moved. Raises ReplicationError
+        as START REPLICA says it of a record that cannot be read, or is there twice."""
         try:
-            return self.applier.read(), self.receiver.read()
+            others = self._others
+            if others is not None:
+                _move(others.source_info(), self.receiver)
+                _move(others.relay_log_info(), self.applier)
+            applier, source = self.applier.read(), self.receiver.read()
+            if others is not None and applier is not None:
+                for number in range(1, applier.number_of_workers + 1):
+                    _move(others.worker_info(number), self.worker(number))
+            return applier and self._as_listed(applier), source
         except InfoError as error:
             number, words = UNREADABLE[
                 SourceInfo if error.file == SourceInfo.fields.file_name else RelayLogInfo
@@ -63,3 +115,18 @@ class ReplicaRecords:
             return ReplicaPositions(applier, self.receiver.read(), tuple(workers))
         except InfoError:
             return ReplicaPositions(None, None)
+
+
+def _move(here: Repository[R], wanted: Repository[R]) -> None:
+    """A record that is kept in another place than the options ask for."""
+    found = here.read()
+    if found is None:
+        return
+    if wanted.read() is not None:
+        raise not_initialized(
+            "Multiple replication metadata repository instances found with data in them: "
+            f"{here.place} and {wanted.place}",
+            f"remove one of them: {wanted.place} is what the options ask for",
+        )
+    wanted.flush(found, Occasion.CHANGE)
+    here.remove()

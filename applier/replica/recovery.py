@@ -104,12 +104,12 @@ def not_initialized(reason: str, hint: str, file: str | None = None) -> Replicat
 
 def check_target(disk: Disk, index: RelayLogIndex, name: str) -> None:
     """The applier's relay log must be there, and in the index. Raises ReplicationError."""
-    if plain(name) not in disk.names() or name not in index.names:
+    if name not in index.names or plain(name) not in disk.names():
         raise not_initialized(
             "Could not find target log file mentioned in relay log info in the index file: "
             f"{name}; there are {', '.join(index.names)}",
             START_AGAIN,
-            plain(name),
+            name.removeprefix("./") or None,
         )
 
 
@@ -125,10 +125,11 @@ def check_all_there(disk: Disk, index: RelayLogIndex) -> None:
     """The server adds up the sizes of all that the index names (count_relay_log_space, 5.6 to 9.7
     and MariaDB; seen of 5.7.29). Raises ReplicationError."""
     there = disk.names()
-    missing = next((name for name in index.names if plain(name) not in there), None)
+    names = [name.removeprefix("./") for name in index.names]
+    missing = next((name for name in names if name not in there), None)
     if missing is not None:
         raise not_initialized(
-            f"log {missing} listed in the index, but failed to stat", START_AGAIN, plain(missing)
+            f"log {missing} listed in the index, but failed to stat", START_AGAIN, missing
         )
 
 
@@ -239,6 +240,10 @@ def sanitized(disk: Disk, index: RelayLogIndex, info: RelayLogInfo, source: Sour
     Where they tell no place in the source's log, that is where the applier is, but for relay logs
     that cannot be opened (Relay_log_sanitizer::update_source_position; seen of 9.7.4).
     """
+    there = disk.names()
+    if index.names and plain(index.names[-1]) not in there:
+        _leave_out_missing(disk, index)
+        return source.source_position
     found = _last_boundary(disk, index)
     if found is not None:
         _cut_behind(found, disk, index)
@@ -249,6 +254,16 @@ def sanitized(disk: Disk, index: RelayLogIndex, info: RelayLogInfo, source: Sour
         at = source.source_position
     named = at if at.file else Position(source.source_log_name, at.offset)
     return named if named.file else source.source_position
+
+
+def _leave_out_missing(disk: Disk, index: RelayLogIndex) -> None:
+    """Where the newest relay logs are gone, the index ends at the last one with a boundary, and
+    nothing else is looked over (Log_sanitizer::process_logs; seen of 9.7.4)."""
+    there = disk.names()
+    for name in reversed(index.names):
+        if plain(name) in there and _last_boundary_of(disk, index, name) is not None:
+            index.remove_after(name)
+            return
 
 
 def _opens(disk: Disk, index: RelayLogIndex, name: str) -> bool:

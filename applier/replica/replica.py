@@ -20,7 +20,7 @@ from dataclasses import replace
 from applier.error_codes import Code
 from applier.errors import BinlagError, ReplicationError, UsageError
 from applier.replica.applier import Applier
-from applier.replica.appliers import new_applier
+from applier.replica.appliers import first_place, new_applier
 from applier.replica.configuration import ReplicaConfiguration
 from applier.replica.domains import begin_anew, dump_of
 from applier.replica.execute import Executor, ExecutorOf
@@ -123,15 +123,17 @@ class Replica:
             info, source = self._records.read()
         self._memory = ReplicaPositions(info, source)
         self.relay_log.index.open()
-        if info is None or source is None:
+        if source is None:
             self._change_source()
+            return
+        if info is None:
+            self._without_record(source)
             return
         source = self._look_over_relay_logs(info, source)
         self.relay_log.begin_file(at_start=True)
         try:
             with uninitialized(self.configuration.rules):
                 info, source = self._recover(info, source)
-                self._memory = ReplicaPositions(info, source)
                 check_all_there(self.disk, self.relay_log.index)
         except ReplicationError:
             self.relay_log.close()
@@ -331,20 +333,18 @@ class Replica:
             else Position(first_log(self.source), FIRST_EVENT)
         )
         self.relay_log.begin_file(created=True)
-        info = RelayLogInfo(channel_name=configuration.channel).at(
-            Position(self.relay_log.name, FIRST_EVENT), start
-        )
-        source = replace(
-            SourceInfo(channel_name=configuration.channel),
-            source_log_name=start.file,
-            source_log_pos=max(start.offset, FIRST_EVENT),
-            enabled_auto_position=configuration.auto_position and self._slave_pos is None,
-            using_gtid=configuration.using_gtid or "No",
-            heartbeat_period=configuration.rules.heartbeat_period_seconds,
-            ignored_server_ids=configuration.ignore_server_ids,
-        )
-        self._records.receiver.flush(source, Occasion.CHANGE)
-        self._records.applier.flush(info, Occasion.CHANGE)
+        self._open(*self._records.begin(Position(self.relay_log.name, FIRST_EVENT), start))
+
+    def _without_record(self, source: SourceInfo) -> None:
+        """The applier's record is not there: it gets a place at once, or when the threads begin;
+        then only the look over the relay logs needs one that is open (5.7.29, 9.7.4)."""
+        configuration = self.configuration
+        info = RelayLogInfo("", 0, channel_name=configuration.channel)
+        self._look_over_relay_logs(info, source)
+        if configuration.rules.places_at_start:
+            info = info.at(first_place(self.relay_log), Position("", 0))
+        elif configuration.rules.sanitizes and not configuration.relay_log_recovery:
+            self.relay_log.begin_file(at_start=True)
         self._open(info, source)
 
     def _look_over_relay_logs(self, info: RelayLogInfo, source: SourceInfo) -> SourceInfo:
@@ -380,10 +380,10 @@ class Replica:
                 )
             if gaps:
                 self._records.receiver.flush(source, Occasion.RECOVERY)
-        if not configuration.relay_log_recovery or rules.by_domains:
-            check_target(self.disk, self.relay_log.index, info.relay_log_name)
-            if rules.opens_relay_log:
-                check_magic(self.disk, info.relay_log_name)
+            self._memory = ReplicaPositions(info, source)
+        check_target(self.disk, self.relay_log.index, info.relay_log_name)
+        if rules.opens_relay_log and (not configuration.relay_log_recovery or rules.by_domains):
+            check_magic(self.disk, info.relay_log_name)
         return info, source
 
     def _start_again(self, info: RelayLogInfo) -> RelayLogInfo:
@@ -435,7 +435,7 @@ class Replica:
             self._records.applier.flush(info, Occasion.CHANGE)
             self._records.receiver.flush(source, Occasion.CHANGE)
         self._applier.spares_record = source.asks_by_gtid and self._slave_pos is not None
-        if self._applier.spares_record:
+        if self._applier.spares_record or not info.relay_log_name:
             return
         looks = not self.configuration.relay_log_recovery
         gaps = self._gaps_at_start(info) if looks else []
@@ -448,6 +448,9 @@ class Replica:
         receiver, applier = self._threads()
         if not self._has_begun and applier.spares_record and self._slave_pos is not None:
             begin_anew(receiver, applier, self.relay_log, self._slave_pos)
+        elif not applier.info.relay_log_name:
+            applier.info = applier.info.at(first_place(self.relay_log), Position("", 0))
+            applier.start()
         self._has_begun = True
 
     def _gaps_at_start(self, info: RelayLogInfo) -> list[bool]:

@@ -61,6 +61,7 @@ PURGED = (
     " are {missing!r}'"
 )
 BEHIND = _FATAL + "'Client requested source to start replication from position > file size'"
+BEFORE = _FATAL + "'Client requested source to start replication from position < 4'"
 INSIDE = _FATAL + "'bogus data in log event'"
 
 
@@ -174,6 +175,10 @@ class BinlogFiles:
                 file=file,
                 position=position,
                 hint="the source lost the end of its log in a crash",
+            )
+        if file and position < len(MAGIC):
+            raise ReplicationError(
+                1236, BEFORE, file=file, hint="give a position with CHANGE REPLICATION SOURCE TO"
             )
         yield from self._from(file or names[0], max(position, len(MAGIC)), None)
 

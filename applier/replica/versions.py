@@ -120,6 +120,12 @@ class ReplicaRules:
     uninitialized_error: int = 1872
     """START REPLICA where the server could not read its records and relay logs when it started
     (MariaDB: 1201, ER_MASTER_INFO)."""
+    reset_needs_records: bool = False
+    """Where the server could not read records or relay logs, RESET REPLICA leaves them as they are,
+    and CHANGE REPLICATION SOURCE TO fails, too (seen of 5.6.24)."""
+    normalizes_names: bool = True
+    """A relay log that the index or a record names without "./" is the same file
+    (normalize_binlog_name; seen of 5.7.29 and 9.7.4, not of 5.6.24)."""
     by_domains: bool = False
     """MariaDB: what is applied is the last GTID of each domain, in mysql.gtid_slave_pos, whatever
     MASTER_USE_GTID says; there is no gtid_mode, and no transaction is passed over for its GTID.
@@ -129,6 +135,8 @@ class ReplicaRules:
     flushes_between_files: bool = False
     """The applier's record is written where it goes on in the next relay log, without
     relay_log_purge, too (next_event)."""
+    places_at_start: bool = False
+    """A server start gives an applier without a record its place; otherwise START REPLICA does."""
     start_flushes: bool = False
     """A server start writes both records again (init_master_info of MariaDB)."""
     head_ends_at_gtids: bool = False
@@ -171,11 +179,15 @@ _R56: Final = ReplicaRules(
     unreadable_head_error=1593,
     opens_relay_log=True,
     head_ends_at_gtids=True,
+    normalizes_names=False,
+    reset_needs_records=True,
 )
 _R57: Final = replace(
     _R56,
     name="5.7",
     head_ends_at_gtids=False,
+    normalizes_names=True,
+    reset_needs_records=False,
     server_version="5.7.29-log",
     post_header_lengths=_LENGTHS_57,
     previous_gtids=True,
@@ -219,6 +231,8 @@ _MARIADB: Final = replace(
     _R56,
     name=MARIADB,
     head_ends_at_gtids=False,
+    reset_needs_records=False,
+    normalizes_names=False,
     server_version="10.11.18-MariaDB-log",
     post_header_lengths=_LENGTHS_MARIADB,
     gaps_forbid_recovery=False,
@@ -231,6 +245,7 @@ _MARIADB: Final = replace(
     opens_relay_log=True,
     by_domains=True,
     flushes_between_files=True,
+    places_at_start=True,
     start_flushes=True,
     marks_other_log=True,
 )

@@ -401,14 +401,9 @@ def test_what_a_server_makes_of_damage() -> None:
         parse(RelayLogInfo, cut, "5.7", as_server=True)
     with pytest.raises(InfoError, match="ends before the line of Master_log_pos"):
         parse(RelayLogInfo, bytes(40), "5.7", as_server=True)
-    with pytest.raises(InfoError, match="does not begin with a number"):
-        parse(RelayLogInfo, text.replace(b"251", b"x25"), "5.7", as_server=True)
-    assert (
-        parse(
-            RelayLogInfo, text.replace(b"251", b"25x"), "5.7", as_server=True
-        ).record.relay_log_pos
-        == 25
-    )
+    for line, position in ((b"25x", 25), (b"x25", 0), (b"-25", (1 << 64) - 25)):
+        changed = text.replace(b"251", line)
+        assert parse(RelayLogInfo, changed, "5.7", as_server=True).record.relay_log_pos == position
     assert parse(RelayLogInfo, text.removesuffix(b"1\n\n"), "5.7", as_server=True).record.id == 1
     source = REAL_5_6_SOURCE.replace(b"6 1 2 3 1 2 3", b"4 1 2")
     assert parse(SourceInfo, source, "5.6", as_server=True).record.ignored_server_ids == (1, 2)

@@ -53,11 +53,12 @@ def with_file(rig: Rig, name: str, content: bytes | None) -> dict[str, bytes]:
     ("name", "damage", "number", "message"),
     [
         ("relay-log.info", lambda data: b"", 1872, r"the file is empty.*relay-log\.info"),
-        ("relay-log.info", lambda data: data.replace(b"\n0\n0\n", b"\nx\n0\n"), 1872,
+        ("relay-log.info", lambda data: data.replace(b"\n0\n0\n", b"\n9999999999\n0\n"), 1872,
          r"garbled.*relay-log\.info, line 6"),
         ("master.info", lambda data: data[:12], 1201,
          r"ends before the line of Host.*master\.info, line \d"),
-        ("master.info", lambda data: b"#!/bin/sh\necho\n", 1201, r"garbled.*master\.info, line 2"),
+        ("master.info", lambda data: b"#!/bin/sh\necho\n", 1201,
+         r"ends before the line of Host.*master\.info, line 3"),
     ],
 )  # fmt: skip
 def test_info_files(name: str, damage: object, number: int, message: str) -> None:
@@ -353,3 +354,38 @@ def test_a_statement_of_zeros(sql: str) -> None:
     with pytest.raises(ReplicationError) as refused:
         apply_ddl(Tables(), sql, "d", DdlSession())
     assert refused.value.number == 1064
+
+
+def test_a_receiver_before_the_first_event() -> None:
+    """master.info was edited: the source refuses the position, with GTIDs it is not asked for
+    (5.7.29)."""
+    rig = stopped()
+    lines = rig.disk.contents()["master.info"].split(b"\n")
+    with_file(rig, "master.info", b"\n".join([*lines[:2], b"0", *lines[3:]]))
+    with pytest.raises(ReplicationError, match="start replication from position < 4") as refused:
+        rig.replica("5.7").receive()
+    assert refused.value.number == 1236
+
+
+def test_the_same_relay_log_twice_in_the_index() -> None:
+    """It is executed twice (5.7.29, 9.7.4)."""
+    rig = Rig.of("my57_xa")
+    options: dict[str, Any] = {"max_relay_log_size": 4096, "relay_log_purge": False}
+    replica = rig.replica("5.7", **options)
+    replica.receive(100)
+    replica.apply(2)
+    applied = replica.status.memory.applied
+    assert applied is not None
+    lines = rig.disk.contents()["relay.index"].decode().splitlines(keepends=True)
+    at = lines.index(f"{applied.relay_log_name}\n")
+    with_file(rig, "relay.index", "".join(lines[: at + 1] + lines[at:]).encode())
+    again = rig.replica("5.7", **options)
+    assert again.status.relay_logs.count(applied.relay_log_name) == 2
+    places = []
+    while again.apply(1):
+        info = again.status.memory.applied
+        assert info is not None
+        places.append(info.relay_position)
+    assert applied.relay_position in places
+    last_of_it = max(place for place in places if place.file == applied.relay_log_name)
+    assert places.count(last_of_it) == 2

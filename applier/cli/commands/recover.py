@@ -101,6 +101,11 @@ MEANING = {
     help="[default: as the files show]",
 )
 @click.option(
+    "--channel",
+    metavar="NAME",
+    help='Of several sources; "" is the default channel. [default: the only one of the dump]',
+)
+@click.option(
     "--executed-gtids",
     metavar="SET",
     help=(
@@ -147,7 +152,7 @@ def command(
     Without --schema no row is looked at: an error such as 1062 is not foreseen, but what is
     executed twice is counted. Exit code 0: the replica goes on and loses nothing; 1: it does not.
     """
-    from applier.replica.restarts.info_dump import read_info_dump
+    from applier.replica.restarts.info_dump import chosen_channel, read_info_dump
     from applier.replica.restarts.remains import read_remains
     from applier.replica.restarts.restart import restart
     from applier.replica.source import BinlogFiles
@@ -158,7 +163,8 @@ def command(
         raise InputError("there is no such file", code=Code.CANNOT_READ, file=str(option_path))
     if asked["server"] is not None:
         rules_of(asked["server"], offered=VERSIONS)
-    remains = read_remains(Path(folder), None, option_path)
+    relay_log = _settings(asked["settings"]).get("relay_log")
+    remains = read_remains(Path(folder), None, option_path, relay_log)
     version = asked["server"] or remains.server
     if version is None:
         raise UsageError(
@@ -167,8 +173,10 @@ def command(
             hint="give the replica's version with --server",
         )
     dump = read_info_dump(info, version) if info is not None else None
+    channel = asked["channel"] = chosen_channel(dump, asked["channel"])
     if dump is not None:
-        remains = read_remains(Path(folder), dump, option_path)
+        dump = dump.of_channel(channel)
+        remains = read_remains(Path(folder), dump, option_path, relay_log, channel)
     configuration = _configuration(version, remains, **asked)
     source = BinlogFiles.read(sources) if sources else None
     found = restart(remains, configuration, source, _data(dump, schema, configuration, **asked))
@@ -187,7 +195,7 @@ def _configuration(version: str, remains: Remains, **asked: Any) -> ReplicaConfi
     from applier.replica.versions import replica_rules
     from checkpoints.info import RelayLogInfo, SourceInfo
 
-    rules = replica_rules(version)
+    rules, channel = replica_rules(version), asked["channel"]
     options = configured(remains.options) | configured(_settings(asked["settings"]))
     source = remains.record(SourceInfo, rules.name)
     applied = remains.record(RelayLogInfo, rules.name)
@@ -230,7 +238,8 @@ def _configuration(version: str, remains: Remains, **asked: Any) -> ReplicaConfi
     return ReplicaConfiguration(
         rules.name,
         server_version=_release(version, remains, rules),
-        **options | {"relay_log": remains.relay_log},
+        channel=channel,
+        **options | {"relay_log": remains.relay_log.removesuffix(f"-{channel.lower()}")},
     )
 
 
@@ -260,7 +269,7 @@ def _settings(given: Sequence[str]) -> dict[str, str]:
                 code=Code.OPTION_VALUE,
                 hint=hint,
             )
-        found[name] = value
+        found[name.replace("-", "_")] = value
     return found
 
 

@@ -12,7 +12,7 @@ logs is not found, and the start fails.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 from applier.binlog.boundaries import ends_group, starts_group
@@ -32,13 +32,21 @@ NOT_HELD = 1201
 
 
 def find_gaps(
-    disk: Disk, index: RelayLogIndex, info: RelayLogInfo, workers: Iterable[WorkerInfo]
+    disk: Disk, index: RelayLogIndex, info: RelayLogInfo, workers: Sequence[WorkerInfo]
 ) -> list[bool]:
     """For each group after `info`, up to the last one any worker executed, whether it was. Empty:
     there are no gaps.
 
-    Raises ReplicationError 1201 when the relay logs do not hold them.
+    Raises ReplicationError 1201 when the relay logs do not hold them, and where a worker has no
+    record (Slave_worker::rli_init_info; 5.7.29).
     """
+    if len(workers) < info.number_of_workers:
+        raise ReplicationError(
+            NOT_HELD,
+            f"Error reading replica worker configuration: {len(workers)} of"
+            f" {info.number_of_workers} workers have a record",
+            hint=START_AGAIN,
+        )
     mark = (info.source_log_name, info.source_log_pos)
     executed: dict[int, bool] = {}
     count = 0

@@ -65,7 +65,9 @@ class RelayLogWriter:
         self._clock = clock
         channel = f"-{configuration.channel.lower()}" if configuration.channel else ""
         self._base = f"{configuration.relay_log}{channel}"
-        self.index = RelayLogIndex(disk, self._base)
+        self.index = RelayLogIndex(
+            disk, self._base, normalizes=configuration.rules.normalizes_names
+        )
         self.counter: SyncCounter = configuration.sync.counter(
             Subject.RELAY_LOG, RecordStorage.FILE, configuration.version
         )

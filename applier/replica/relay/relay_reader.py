@@ -58,6 +58,7 @@ START_AGAIN = (
 ROTATED = frozenset({EventType.FORMAT_DESCRIPTION, EventType.ROTATE})
 FRAME = ROTATED | {EventType.PREVIOUS_GTIDS}
 FIRST_EVENT = len(MAGIC)
+MOST_OFFSET = (1 << 63) - 1
 
 
 def _rows_head(event: Event, description: FormatDescription) -> None:
@@ -86,6 +87,8 @@ class RelayLogReader:
         self.format: FormatDescription | None = None
         self._format_data = b""
         self._may_have_grown = True
+        self._line = 0
+        """The line of the index that names the file, counted with those that went."""
 
     def seek(self, position: Position, head: Container[int] = FRAME) -> None:
         """Goes to a position and reads the head of its file, the events of the types in `head`.
@@ -97,7 +100,7 @@ class RelayLogReader:
             if found is None or found.event.type not in head:
                 break
             at += len(found.data)
-        self.position = position
+        self.position = Position(position.file, max(FIRST_EVENT, position.offset))
 
     def read(self) -> RelayEvent | None:
         """The next event of this file; None at its end."""
@@ -118,24 +121,31 @@ class RelayLogReader:
         index has its name, too.
 
         That is so where the newest relay log went missing: the next one gets its number
-        (find_uniq_filename, is_active).
+        (find_uniq_filename, is_active). Raises ReplicationError 1594 where the index ends before
+        the file that is written.
         """
         names = self._index.names
-        if names[-1:] == [self.position.file]:
+        newest = self._index.newest or (names[-1] if names else None)
+        if self.position.file == newest:
             return None
-        at = names.index(self.position.file) + 1 if self.position.file in names else len(names)
-        return names[at] if at < len(names) else None
+        at = self._line + 1 - self._index.removed
+        if at < len(names):
+            return names[at]
+        name, offset = self.position.file, self.position.offset
+        raise self._failure(name, offset, "error switching to the next log")
 
     def move_on(self, following: str | None = None) -> bool:
         """To the beginning of the next file, if there is one; `following` names it when this one is
         not in the index any more."""
         following = following or self.following_file()
         if following is not None:
-            self._open(following)
+            self._open(following, self._line + 1)
         return following is not None
 
-    def _open(self, name: str) -> None:
+    def _open(self, name: str, line: int | None = None) -> None:
         self._load(name)
+        index = self._index
+        self._line = index.names.index(name) + index.removed if line is None else line
         self.format, self._format_data = None, b""
         self.position = Position(name, FIRST_EVENT)
 
@@ -163,6 +173,8 @@ class RelayLogReader:
     def _event_at(self, offset: int) -> RelayEvent | None:
         """The event at an offset; None behind the last one."""
         name = self.position.file
+        if offset > MOST_OFFSET:
+            raise self._failure(name, offset, "no file reaches this position")
         if offset >= len(self.content) and self._may_have_grown:
             self._load(name)
         content = self.content

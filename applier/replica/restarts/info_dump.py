@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from applier.error_codes import Code
-from applier.errors import InputError, cannot_read
+from applier.errors import InputError, UsageError, cannot_read
 from applier.schema_source import load_schema
 from checkpoints.fields import column_of
 from checkpoints.gtid import GtidError, GtidSet
@@ -27,6 +27,7 @@ from lookup.versions import MARIADB
 
 RECORDS = {record.fields.table: record for record in (RelayLogInfo, SourceInfo, WorkerInfo)}
 EXECUTED = "gtid_executed"
+CHANNEL_COLUMN = "Channel_name"
 BITMAP_COLUMN = "Checkpoint_group_bitmap"
 _DATABASE = "info"
 _PLACE = re.compile(
@@ -52,6 +53,50 @@ class InfoDump:
 
     rows: dict[str, list[dict[str, Any]]]
     executed: GtidSet | None
+
+    @property
+    def channels(self) -> list[str]:
+        """Those that have a record; "" is the default one, as before 5.7."""
+        return sorted(
+            {
+                str(row.get(CHANNEL_COLUMN, ""))
+                for table in (SourceInfo.fields.table, RelayLogInfo.fields.table)
+                for row in self.rows.get(table, ())
+            }
+        )
+
+    def of_channel(self, channel: str) -> InfoDump:
+        """Without the records of other channels."""
+        return InfoDump(
+            {
+                table: [row for row in found if row.get(CHANNEL_COLUMN, channel) == channel]
+                for table, found in self.rows.items()
+            },
+            self.executed,
+        )
+
+
+def chosen_channel(dump: InfoDump | None, asked: str | None) -> str:
+    """The one that is asked for, or the only one. Raises UsageError where there are several and
+    none is chosen, or not that one."""
+    there = dump.channels if dump is not None else []
+    if asked is None and len(there) < 2:
+        return there[0] if there else ""
+    names = ", ".join(name or '"" (the default channel)' for name in there) or "none"
+    if asked is None:
+        raise UsageError(
+            f"the records are those of several channels: {names}",
+            code=Code.OPTION_MISSING,
+            hint="choose one with --channel",
+        )
+    found = next((name for name in there if name.lower() == asked.lower()), None)
+    if found is None and asked:
+        raise UsageError(
+            f"--channel {asked}: there is no record of this channel",
+            code=Code.OPTION_VALUE,
+            hint=f"channels with a record in --info: {names}",
+        )
+    return found or ""
 
 
 def read_info_dump(path: str, version: str) -> InfoDump:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from applier.replica.configuration import ReplicaConfiguration
+from applier.replica.configuration import FILE, ReplicaConfiguration
 from applier.replica.recovery import FORBIDDEN_BY_GAPS
-from applier.replica.restarts.restart import Moment, Restart, RestartOutcome
+from applier.replica.restarts.restart import NO_REPLICA, Moment, Restart, RestartOutcome
+from checkpoints.info import RelayLogInfo
 from checkpoints.position import Position
 
 _OLD = {"5.6", "5.7", "mariadb"}
@@ -19,7 +20,12 @@ _WORDS = (
     (r"\breplica_", "slave_"),
 )
 """What is said in another way up to 5.7 and in MariaDB."""
+_OF_A_CHANNEL = re.compile(r"^((?:# )?(?:START|STOP|RESET|CHANGE)\b.*);$")
 NOT_PREPARED, PREPARED_ALREADY, PURGED = 1397, 1440, 1236
+NOT_ON_RECORD = (
+    "# where the applier stood is not on record: find the last transaction that it executed in the"
+    " source's log"
+)
 
 
 def statements(found: Restart) -> list[str]:
@@ -28,6 +34,8 @@ def statements(found: Restart) -> list[str]:
     if found.configuration.rules.name in _OLD:
         for today, before in _WORDS:
             lines = [re.sub(today, before, line) for line in lines]
+    if channel := found.configuration.channel:
+        lines = [_OF_A_CHANNEL.sub(rf"\1 FOR CHANNEL '{channel}';", line) for line in lines]
     return lines
 
 
@@ -41,6 +49,8 @@ def _lines(found: Restart) -> Iterator[str]:
         yield "START REPLICA UNTIL SQL_AFTER_MTS_GAPS;"
         yield "# restart the server with relay_log_recovery=1"
         yield "START REPLICA;"
+    elif number == NO_REPLICA:
+        yield from _name_the_source(found)
     elif number == NOT_PREPARED:
         yield from _prepare_again(found)
     elif number == PREPARED_ALREADY:
@@ -79,33 +89,60 @@ def _start_again(found: Restart) -> Iterator[str]:
     yield "START REPLICA;"
 
 
+def _name_the_source(found: Restart) -> Iterator[str]:
+    """RESET REPLICA is refused as long as there is no source."""
+    stand = found.at_start.positions.applied
+    place = "SOURCE_AUTO_POSITION=1"
+    if not found.configuration.auto_position:
+        place = "SOURCE_LOG_FILE='…', SOURCE_LOG_POS=…"
+        if stand is not None and stand.source_log_name:
+            place = (
+                f"SOURCE_LOG_FILE='{stand.source_log_name}', SOURCE_LOG_POS={stand.source_log_pos}"
+            )
+        else:
+            yield NOT_ON_RECORD
+    yield (
+        "# CHANGE REPLICATION SOURCE TO SOURCE_HOST='…', SOURCE_PORT=…, SOURCE_USER='…',"
+        f" SOURCE_PASSWORD='…', {place};"
+    )
+    yield "START REPLICA;"
+
+
 def _fetch_again(found: Restart) -> Iterator[str]:
     """The relay logs are given up; what is not executed is asked for again, from where the start
-    found the applier."""
-    stand = (
-        found.at_start.positions
-        if Moment.START in found.errors or found.lost or found.again
-        else found.at_end.positions
-    )
-    applied = None if stand.applied is None else stand.applied.source_position
-    change = _change(found.configuration, applied)
-    yield "STOP REPLICA;"
-    if found.at_most is not None and not found.configuration.auto_position:
+    finds the applier: its thread does not run before that."""
+    configuration = found.configuration
+    applied = found.at_start.positions.applied
+    place = None if applied is None else applied.source_position
+    if not found.is_on_record and Moment.APPLIER in found.errors:
+        place = None
+    change = _change(configuration, place)
+    if any(found.gaps) and not configuration.auto_position:
+        yield "START REPLICA UNTIL SQL_AFTER_MTS_GAPS;"
         yield (
-            "# SHOW REPLICA STATUS: Relay_Source_Log_File and Exec_Source_Log_Pos are FILE and"
-            " POSITION below"
+            "# when the applier has stopped, SHOW REPLICA STATUS: Relay_Source_Log_File and"
+            " Exec_Source_Log_Pos are FILE and POSITION below"
         )
         change = "CHANGE REPLICATION SOURCE TO SOURCE_LOG_FILE='FILE', SOURCE_LOG_POS=POSITION;"
-    yield "RESET REPLICA;"
+    if Moment.START in found.errors and configuration.rules.reset_needs_records:
+        yield from _remove(configuration)
+    else:
+        yield "STOP REPLICA;"
+        yield "RESET REPLICA;"
     if change is None:
-        yield (
-            "# where the applier stood is not on record: find the last transaction that it executed"
-            " in the source's log"
-        )
+        yield NOT_ON_RECORD
         yield "# CHANGE REPLICATION SOURCE TO SOURCE_LOG_FILE='…', SOURCE_LOG_POS=…;"
     else:
         yield change
     yield "START REPLICA;"
+
+
+def _remove(configuration: ReplicaConfiguration) -> Iterator[str]:
+    in_file = configuration.relay_log_info_repository == FILE
+    if not in_file:
+        yield f"DELETE FROM mysql.{RelayLogInfo.fields.table};"
+    there = f", their index and {RelayLogInfo.fields.file_name}" if in_file else " and their index"
+    yield f"# stop the server, remove the relay logs{there}, and start it again"
 
 
 def _change(configuration: ReplicaConfiguration, applied: Position | None) -> str | None:

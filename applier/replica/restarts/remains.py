@@ -46,19 +46,19 @@ class Remains:
 
     @property
     def server(self) -> str | None:
-        """The version that wrote the newest relay log with a whole head; None where none says
-        it."""
-        numbered = sorted(
-            (name for name in self.files if name.rpartition(".")[2].isdigit()), reverse=True
+        """The version that wrote the newest relay log with a whole head, or else such a binary log
+        of the replica's; None where none says it."""
+        relay_logs = {
+            name: data
+            for name, data in self.files.items()
+            if name.rpartition(".")[2].isdigit() and INFO_FILE.fullmatch(name) is None
+        }
+        newest_first = (
+            logs[name]
+            for logs in (relay_logs, self.own_logs)
+            for name in sorted(logs, reverse=True)
         )
-        return next(
-            (
-                found
-                for name in numbered
-                if INFO_FILE.fullmatch(name) is None and (found := _version(self.files[name]))
-            ),
-            None,
-        )
+        return next(filter(None, map(_version, newest_first)), None)
 
     @property
     def has_gtids(self) -> bool:
@@ -69,6 +69,10 @@ class Remains:
             for name, data in self.files.items()
             if name.startswith(f"{self.relay_log}.")
         )
+
+    def has(self, record: type[R]) -> bool:
+        """Whether there is such a record, in a table or in a file, be it damaged."""
+        return bool(self.rows.get(record.fields.table)) or record.fields.file_name in self.files
 
     def record(self, record: type[R], version: str) -> R | None:
         """A record as the crash left it, from the table or else from the file; None where it is not
@@ -88,10 +92,14 @@ class Remains:
 
 
 def read_remains(
-    folder: Path, dump: InfoDump | None = None, option_path: Path | None = None
+    folder: Path,
+    dump: InfoDump | None = None,
+    option_path: Path | None = None,
+    relay_log: str | None = None,
+    channel: str = "",
 ) -> Remains:
-    """Raises InputError where there is no folder, no index of relay logs, or a file that cannot be
-    read."""
+    """`relay_log`: that option of the server, where it is not as in the option file. Raises
+    InputError where there is no folder, no trace of relay logs, or a file that cannot be read."""
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder", code=Code.NO_REPLICA)
     try:
@@ -99,7 +107,18 @@ def read_remains(
             path.name.removesuffix(_INDEX): _listed(path)
             for path in sorted(folder.glob("*" + _INDEX))
         }
-        base = _base_of(indexes, folder, dump)
+        option_path = option_path or folder / OPTION_FILE
+        options = (
+            option_file(option_path.read_text("utf-8", "surrogateescape"), str(option_path))
+            if option_path.is_file()
+            else {}
+        )
+        option = relay_log or options.get("relay_log")
+        base = (
+            Path(option).stem + (f"-{channel.lower()}" if channel else "")
+            if option
+            else _base_of(indexes, folder, dump)
+        )
         files = {
             path.name: path.read_bytes()
             for path in sorted(folder.iterdir())
@@ -118,12 +137,6 @@ def read_remains(
                 if name != base and all((folder / one).is_file() for one in names)
             ),
             [],
-        )
-        option_path = option_path or folder / OPTION_FILE
-        options = (
-            option_file(option_path.read_text("utf-8", "surrogateescape"), str(option_path))
-            if option_path.is_file()
-            else {}
         )
         own_file = folder / OWN_FILE
         uuid = re.search(
@@ -149,8 +162,8 @@ def _listed(index: Path) -> list[str]:
 
 
 def _base_of(indexes: Mapping[str, list[str]], folder: Path, dump: InfoDump | None) -> str:
-    """The index with the applier's relay log, or else the one whose name says so, or else the only
-    one."""
+    """The index with the applier's relay log, or else the name of that, or else the index whose
+    name says so, or else the only one."""
     rows = dump.rows.get(RelayLogInfo.fields.table, []) if dump is not None else []
     applied = {Path(str(row.get("Relay_log_name", ""))).name for row in rows}
     info = folder / RelayLogInfo.fields.file_name
@@ -161,8 +174,9 @@ def _base_of(indexes: Mapping[str, list[str]], folder: Path, dump: InfoDump | No
             if line
         }
     known = [base for base, names in indexes.items() if applied & set(names)]
+    numbered = {name.rpartition(".")[0] for name in applied if re.search(r".\.\d{6,}$", name)}
     named = [base for base in indexes if "relay" in base]
-    for found in (known, named, list(indexes)):
+    for found in (known, list(numbered), named, list(indexes)):
         if len(found) == 1:
             return found[0]
     raise InputError(

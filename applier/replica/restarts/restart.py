@@ -9,13 +9,13 @@ died, these are found, too.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from applier.binlog.transactions import TransactionKind
 from applier.binlog.xa import plain_xid
-from applier.errors import BinlagError
+from applier.errors import BinlagError, ReplicationError
 from applier.replica.configuration import ReplicaConfiguration
 from applier.replica.execute import Executor
 from applier.replica.interleaving import Eager, InOrder, Interleaving
@@ -42,6 +42,14 @@ from checkpoints.info import RelayLogInfo, SourceInfo
 from checkpoints.info_rows import key_columns
 from checkpoints.position import Position
 from checkpoints.simulated_disk import SimulatedDisk
+
+NO_REPLICA = 1200
+"""ER_BAD_REPLICA: START REPLICA without a record of the receiver."""
+NOT_CONFIGURED = (
+    "The server is not configured as replica; fix in config file or with CHANGE REPLICATION SOURCE"
+    " TO"
+)
+NAME_THE_SOURCE = "name the source and the position with CHANGE REPLICATION SOURCE TO"
 
 
 class RestartOutcome(StrEnum):
@@ -102,6 +110,8 @@ class Restart:
     """The XA PREPARE that is taken as lost, since it was the last thing executed."""
     again: tuple[LogStretch, ...]
     lost: tuple[LogStretch, ...]
+    is_on_record: bool = True
+    """Whether the applier's record names a place in the source's log."""
 
     @property
     def outcome(self) -> RestartOutcome:
@@ -155,12 +165,14 @@ def restart(
         rows = trial.run(InOrder(), None)
         found = replace(found, errors=rows.errors, at_end=rows.at_end)
     by_gtid = configuration.gtid_mode or configuration.using_gtid != "No"
-    if not by_gtid and not any(found.gaps):
-        began = found.at_start.positions.applied
+    began = found.at_start.positions.applied
+    if not by_gtid and not any(found.gaps) and began is not None and began.source_log_name:
         found = replace(
             found,
             again=tuple(_again(followed.groups, began, history.domains)),
-            lost=tuple(_lost(followed.groups, began, history.source_groups)),
+            lost=tuple(
+                _lost(followed.groups, began, found.at_end.positions.applied, history.source_groups)
+            ),
         )
     return replace(found, at_most=most if most != least else None)
 
@@ -184,6 +196,7 @@ class _History:
         self.domains = _applied_domains(remains, configuration, data, relay)
         files = source.files if source is not None else relay
         info = remains.record(RelayLogInfo, configuration.version)
+        self.is_on_record = info is not None and bool(info.source_log_name)
         self.mark = (
             Position("", 0)
             if info is None
@@ -310,6 +323,8 @@ class _Trial:
         errors: dict[Moment, BinlagError] = {}
         gaps: tuple[bool, ...] = ()
         try:
+            if not self.remains.has(SourceInfo):
+                raise ReplicationError(NO_REPLICA, NOT_CONFIGURED, hint=NAME_THE_SOURCE)
             replica.start()
         except BinlagError as error:
             errors[Moment.START] = error
@@ -334,13 +349,18 @@ class _Trial:
             doubtful=history.doubtful,
             again=(),
             lost=(),
+            is_on_record=history.is_on_record,
         )
 
     def _with_records(self, seen: Seen) -> Seen:
         """What a start that failed has not taken up is what the records say, where they can be
-        read."""
+        read. Without a record of the applier, a place is chosen when its thread begins."""
         remains, version = self.remains, self.configuration.version
-        applied = seen.positions.applied or remains.record(RelayLogInfo, version)
+        applied = (
+            seen.positions.applied or remains.record(RelayLogInfo, version)
+            if remains.has(RelayLogInfo)
+            else None
+        )
         return replace(
             seen,
             positions=ReplicaPositions(
@@ -386,10 +406,13 @@ def _again(
 
 
 def _lost(
-    groups: Iterable[ExecutedGroup], began: RelayLogInfo | None, known: Iterable[LoggedGroup] | None
+    groups: Iterable[ExecutedGroup],
+    began: RelayLogInfo | None,
+    ended: RelayLogInfo | None,
+    known: Sequence[LoggedGroup] | None,
 ) -> Iterable[LogStretch]:
-    """Places of the source's logs that no group filled, up to the last one of a file: those in
-    which the source has one.
+    """Places of the source's logs that no group filled, up to the last one of a file or where the
+    applier ends: those in which the source has one.
 
     Where its logs are not at hand, a place at the head of a file is taken as the head.
     """
@@ -397,6 +420,8 @@ def _lost(
     for group in groups:
         if group.end:
             spans[group.source_log].append((group.start, group.end))
+    for name, end in _passed(began, ended, known or ()):
+        spans[name].append((end, end))
     for name, found in spans.items():
         ends = (
             None
@@ -414,3 +439,18 @@ def _lost(
             ):
                 yield LogStretch(name, at, start)
             at = max(at, end)
+
+
+def _passed(
+    began: RelayLogInfo | None, ended: RelayLogInfo | None, known: Sequence[LoggedGroup]
+) -> Iterable[tuple[str, int]]:
+    """Each of the source's logs that the applier went through, and how far."""
+    last = {group.end.file: group.end.offset for group in known}
+    names = list(last)
+    if ended is None or not names:
+        return
+    if began is not None and began.source_log_name in names:
+        here = names.index(began.source_log_name)
+        there = names.index(ended.source_log_name) if ended.source_log_name in names else len(names)
+        yield from ((name, last[name]) for name in names[here:there])
+    yield ended.source_log_name, ended.source_log_pos

@@ -18,7 +18,7 @@ from checkpoints.gtid_slave_pos import TABLE
 from tests.checkpoints.recovery_captures import TABLES
 from tests.replica.kills.damage import DAMAGES
 from tests.replica.kills.setups import MARIADB, Kill, Setup
-from tests.replica.kills.traffic import LOADS, SCHEMA
+from tests.replica.kills.traffic import LOADS, SCHEMA, SCHEMA_OF_DOMAINS
 from tests.replica.mariadb_pairs import change_master
 from tests.replica.real_pairs import Pair
 from tests.servers.fixtures import ServerFactory
@@ -114,8 +114,9 @@ class KillPair(Pair):
             )
         if self.version == MARIADB:
             self.replica.execute("SET GLOBAL gtid_slave_pos = ''")
+        schema = SCHEMA + (SCHEMA_OF_DOMAINS if self.version == MARIADB else ())
         self.source.execute(
-            *(statement.format(d=name) for name in DATABASES[:sessions] for statement in SCHEMA)
+            *(statement.format(d=name) for name in DATABASES[:sessions] for statement in schema)
         )
         self.change_source()
         self.run("START REPLICA")
