@@ -12,7 +12,6 @@ from applier.receive.receive_resume import find
 from applier.server_versions import asked_rules, remark
 from applier.status.status import stopped
 from applier.status.view import ON, ReplicaView, Thread
-from checkpoints.disk import plain
 from checkpoints.errors import CheckpointError
 from checkpoints.info import Record, RelayLogInfo, SourceInfo, WorkerInfo
 from checkpoints.info_files import parse, versions_of
@@ -101,12 +100,14 @@ def _record(record: type[R], path: Path, version: str, notes: list[str]) -> R | 
 
 def _relay_logs(folder: Path, relay: RelayLogInfo | None) -> list[Path]:
     """The relay logs that the index with the applier's log, or else any index of relay logs
-    names."""
+    names, where they lie now: a server names them with the folder of its option."""
     for index in sorted(folder.glob("*.index")):
         listed = [
-            plain(line) for line in index.read_text("utf-8", "surrogateescape").splitlines() if line
+            Path(line).name
+            for line in index.read_text("utf-8", "surrogateescape").splitlines()
+            if line
         ]
-        known = relay is not None and plain(relay.relay_log_name or ".") in listed
+        known = relay is not None and Path(relay.relay_log_name).name in listed
         if known or (relay is None and "relay" in index.name):
             return [folder / name for name in listed]
     return []

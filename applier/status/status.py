@@ -176,7 +176,7 @@ def _positions(view: ReplicaView) -> Row:
         facts |= {"Source_Log_File": view.source_file, "Read_Source_Log_Pos": view.read_position}
     if view.relay is not None:
         facts |= {
-            "Relay_Log_File": view.relay.relay_log_name.removeprefix("./"),
+            "Relay_Log_File": view.relay.relay_log_name.rpartition("/")[2],
             "Relay_Log_Pos": view.relay.relay_log_pos,
             "Relay_Source_Log_File": view.relay.source_log_name,
             "Exec_Source_Log_Pos": view.relay.source_log_pos,

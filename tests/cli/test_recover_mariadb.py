@@ -4,6 +4,7 @@ start."""
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 from tests.cli.test_recover import told
 from tests.cli.test_replay import Run, binlag
-from tests.replica.mariadb_pairs import MariadbPair
+from tests.replica.mariadb_pairs import MariadbPair, change_master
 from tests.servers.fixtures import ServerFactory
 
 __all__ = ["binlag"]
@@ -169,3 +170,31 @@ def test_what_tells_what_is_applied(
         "recover", *arguments, "--executed-gtids", "0-1-3", "--parallel-type", "DATABASE"
     )
     assert (code, "mariadb has no parallel_type=DATABASE" in err) == (2, True)
+
+
+def test_a_named_connection(tmp_path: Path, binlag: Run, server_factory: ServerFactory) -> None:
+    """Its files have its name; copied under the usual names they tell what it does next."""
+    with MariadbPair(server_factory) as pair:
+        pair.source.execute("CREATE DATABASE d", "CREATE TABLE d.t (a INT PRIMARY KEY)")
+        change = change_master(pair.source, "no").replace("MASTER TO", "MASTER 'red' TO")
+        pair.replica.execute(change, "START SLAVE 'red'")
+        pair.source.execute("INSERT INTO d.t VALUES (1)")
+        file, position = pair.source_end()
+        while pair.replica.query("SHOW SLAVE 'red' STATUS")[0][21] != position:
+            time.sleep(0.05)
+        pair.replica.kill()
+        folder, usual = tmp_path / "dir", tmp_path / "usual"
+        folder.mkdir()
+        usual.mkdir()
+        for path in pair.replica.data.iterdir():
+            if re.fullmatch(r"relay-.*|master-.*|multi\..*", path.name):
+                (folder / path.name).write_bytes(path.read_bytes())
+                name = path.name.replace("-red.info", ".info")
+                (usual / name).write_bytes(path.read_bytes())
+    code, _, err = binlag("recover", str(folder))
+    assert code == 2
+    assert "named connections: master-red.info" in err
+    found = told(binlag, str(usual), "--executed-gtids", "0-1-3")
+    applied = found["applied"]
+    assert (applied["source_log"], applied["source_log_pos"]) == (file, position)
+    assert applied["relay_log"].startswith("relay-red.")

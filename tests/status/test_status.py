@@ -25,7 +25,7 @@ from applier.timing.timed import TimedTransaction
 from checkpoints.info import RelayLogInfo, SourceInfo
 from tests.checkpoints.recovery_captures import scenarios, text_of, version
 from tests.receive.receiving import Offline
-from tests.replica.replicas import logs_of
+from tests.replica.replicas import Rig, logs_of
 from tests.servers.fixtures import ServerFactory
 
 UUID = "aaaaaaaa-aaaa-aaaa-aaaa-aaaaaaaaaaaa"
@@ -234,6 +234,24 @@ def test_the_folder_of_our_own_receiver(name: str, gtids: bool, tmp_path: Path) 
         "Executed_Gtid_Set",
     ):
         assert ended[column] is None
+
+
+def test_logs_that_lay_in_a_folder_of_their_own(tmp_path: Path) -> None:
+    """log_bin and relay_log with a folder: the index and the record have it in each name."""
+    there = "/var/log/mysql"
+    rig = Rig.of("my57_xa")
+    replica = rig.replica("5.7")
+    replica.receive()
+    replica.apply(3)
+    for name, content in rig.disk.contents().items():
+        (tmp_path / name).write_bytes(content.replace(b"./relay.0", f"{there}/relay.0".encode()))
+    (tmp_path / "binlog.index").write_text(f"{there}/binlog.000001\n")
+    shown = show_status(view_of_folder(tmp_path)[0])
+    newest = replica.status.relay_logs[-1].removeprefix("./")
+    applied = replica.status.memory.applied
+    assert applied is not None
+    assert f"./{shown['Relay_Log_File']}" == applied.relay_log_name
+    assert shown["Relay_Log_Space"] >= len(rig.disk.contents()[newest])
 
 
 def test_folders_that_tell_nothing(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from applier.errors import InputError, cannot_read
 from applier.replica.restarts.info_dump import InfoDump
 from applier.replica.restarts.option_file import option_file
 from checkpoints.errors import CheckpointError
-from checkpoints.info import R, RelayLogInfo
+from checkpoints.info import R, RelayLogInfo, SourceInfo
 from checkpoints.info_files import parse
 from checkpoints.info_rows import from_row
 
@@ -130,6 +130,7 @@ def read_remains(
             )
             for name, data in files.items()
         }
+        _refuse_named_connections(folder, files)
         own = next(
             (
                 names
@@ -153,6 +154,20 @@ def read_remains(
         }
     )
     return Remains(files, base, options, own_logs, rows, uuid[1] if uuid else None)
+
+
+def _refuse_named_connections(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Those of MariaDB have records and relay logs with their name in them."""
+    named = sorted(path.name for path in folder.glob("master-*.info"))
+    if named and SourceInfo.fields.file_name not in files:
+        raise InputError(
+            f"{folder} holds the records of named connections: {', '.join(named)}",
+            code=Code.NO_REPLICA,
+            hint=(
+                "copy those of one connection into a folder as master.info and relay-log.info, with"
+                " its relay logs and their index"
+            ),
+        )
 
 
 def _listed(index: Path) -> list[str]:
