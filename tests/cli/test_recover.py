@@ -495,6 +495,17 @@ def test_records_in_the_other_repository(tmp_path: Path, binlag: Run) -> None:
     assert "Multiple" in found["error"]["message"]
 
 
+def test_records_in_tables_are_asked_for(tmp_path: Path, binlag: Run) -> None:
+    """The files of an 8.0 do not show them: nothing is concluded from that."""
+    folder = tmp_path / "dir"
+    repositories = ("relay_log_info_repository", "master_info_repository")
+    crashed(folder, ANONYMOUS, "9.7", 6, **dict.fromkeys(repositories, "TABLE"))
+    code, out, err = binlag("recover", str(folder), *sources(ANONYMOUS))
+    assert (code, out) == (2, "")
+    assert "in mysql.slave_relay_log_info and mysql.slave_master_info, which the files" in err
+    assert "give --info FILE.sql: mysqldump mysql slave_relay_log_info slave_master_info" in err
+
+
 def test_what_has_not_run_is_fetched_again(tmp_path: Path, binlag: Run) -> None:
     """The lines are run on a server whose threads did not start: what comes before the error is not
     executed yet."""

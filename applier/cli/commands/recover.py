@@ -178,6 +178,8 @@ def command(
         dump = dump.of_channel(channel)
         remains = read_remains(Path(folder), dump, option_path, relay_log, channel)
     configuration = _configuration(version, remains, **asked)
+    if info is None:
+        remains.check_records(configuration)
     source = BinlogFiles.read(sources) if sources else None
     found = restart(remains, configuration, source, _data(dump, schema, configuration, **asked))
     lines = [json.dumps(as_dict(found, remains), indent=2)] if as_json else text(found)

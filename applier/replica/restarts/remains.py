@@ -16,7 +16,8 @@ from typing import Any
 
 from applier.binlog.header import HEADER_LENGTH, MAGIC, EventType, parse_format_description
 from applier.error_codes import Code
-from applier.errors import InputError, cannot_read
+from applier.errors import InputError, UsageError, cannot_read
+from applier.replica.configuration import TABLE, ReplicaConfiguration
 from applier.replica.restarts.info_dump import InfoDump
 from applier.replica.restarts.option_file import option_file
 from checkpoints.errors import CheckpointError
@@ -73,6 +74,25 @@ class Remains:
     def has(self, record: type[R]) -> bool:
         """Whether there is such a record, in a table or in a file, be it damaged."""
         return bool(self.rows.get(record.fields.table)) or record.fields.file_name in self.files
+
+    def check_records(self, configuration: ReplicaConfiguration) -> None:
+        """Where no rows of info tables were given. Raises UsageError where the server keeps its
+        records there."""
+        unknown = [
+            f"mysql.{record.fields.table}"
+            for record, repository in (
+                (RelayLogInfo, configuration.relay_log_info_repository),
+                (SourceInfo, configuration.master_info_repository),
+            )
+            if repository == TABLE and record.fields.file_name not in self.files
+        ]
+        if unknown:
+            raise UsageError(
+                f"the positions are in {' and '.join(unknown)}, which the files do not show",
+                code=Code.OPTION_MISSING,
+                hint="give --info FILE.sql: mysqldump mysql slave_relay_log_info slave_master_info"
+                " slave_worker_info",
+            )
 
     def record(self, record: type[R], version: str) -> R | None:
         """A record as the crash left it, from the table or else from the file; None where it is not
