@@ -11,6 +11,7 @@ from applier.mysql.into import replay_into
 from applier.mysql.into_options import IntoOptions
 from applier.options import parse_options
 from tests.mysql.server_support import endpoint
+from tests.replica.real_pairs import Pair
 from tests.servers.fixtures import ServerFactory
 
 ACCOUNTS = "SELECT User, Host, Insert_priv FROM mysql.user ORDER BY 1, 2"
@@ -127,3 +128,24 @@ def test_a_refused_account_says_how_to_go_on(server_factory: ServerFactory, tmp_
     log = shutil.copy(source.binlog_files()[0], tmp_path)
     error = replay_into([str(log)], endpoint(target), parse_options(), IntoOptions()).error
     assert "or leave statements about accounts out with --without-accounts" in str(error)
+
+
+@pytest.mark.parametrize("name", ["5.7", "9.7", "mariadb"])
+def test_flush_privileges_in_a_database_that_is_gone(
+    name: str, server_factory: ServerFactory, tmp_path: Path
+) -> None:
+    """A container's first start writes such a log; a replica passes it."""
+    with Pair(server_factory, name, source_options={"log_bin": "binlog"}) as pair:
+        source = pair.source
+        source.execute("CREATE DATABASE d")
+        with source.connect(database="d") as connection:
+            source.execute("DROP DATABASE d")
+            connection.cursor().execute("FLUSH PRIVILEGES")
+        pair.change_source()
+        pair.run("START REPLICA")
+        file, position = pair.source_end()
+        pair.wait(Relay_Master_Log_File=file, Exec_Master_Log_Pos=position)
+        log = shutil.copy(source.binlog_files()[-1], tmp_path)
+        target = server_factory(name)
+        outcome = replay_into([str(log)], endpoint(target), parse_options(), IntoOptions())
+        assert (outcome.error, outcome.total_transactions) == (None, 3)

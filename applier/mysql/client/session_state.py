@@ -62,8 +62,10 @@ class SessionState:
         )
         if event.flags & THREAD_SPECIFIC:
             wanted["pseudo_thread_id"] = str(query.thread_id)
-        # ALTER DATABASE may leave the name to the session; the others may have no database yet
-        suppressed = event.flags & SUPPRESS_USE and query.sql[:5].upper() != b"ALTER"
+        # ALTER DATABASE may leave the name to the session; the others may have no database yet, and
+        # that of FLUSH may be gone, which a replica does not ask (`set_thd_db`, sql/log_event.cc)
+        verb = query.sql[:5].upper()
+        suppressed = verb == b"FLUSH" or (event.flags & SUPPRESS_USE and verb != b"ALTER")
         if not database or suppressed or database == self._database:
             return self._difference(wanted)
         self._database = database
