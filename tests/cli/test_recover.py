@@ -491,8 +491,8 @@ def test_records_in_the_other_repository(tmp_path: Path, binlag: Run) -> None:
     )
     info = dumped(rig, tmp_path / "info.sql")
     found = told(binlag, *command, "--info", info, code=1)
-    assert (found["error"]["number"], found["verdict"]) == (1872, "cannot start")
-    assert "Multiple" in found["error"]["message"]
+    assert (found["error"]["number"], found["verdict"]) == (1794, "cannot start")
+    assert "multiple" in found["error"]["message"]
 
 
 def test_what_has_not_run_is_fetched_again(tmp_path: Path, binlag: Run) -> None:
