@@ -154,7 +154,7 @@ def test_one_of_several_channels(tmp_path: Path, binlag: Run) -> None:
         relay_log_info_repository="TABLE",
         master_info_repository="TABLE",
     )
-    rows = rig.storage.info.rows("slave_master_info")[0] | {"Channel_name": "blue"}
+    rows = {**rig.storage.info.rows("slave_master_info")[0], "Channel_name": "blue"}
     other = f"INSERT INTO slave_master_info VALUES ({','.join(map(literal, rows.values()))});"
     info = dumped(rig, tmp_path / "info.sql", more=other)
     command = [str(tmp_path / "dir"), *sources(ANONYMOUS), "--info", info, "--recovery"]
