@@ -1,7 +1,9 @@
 """The records in which a replica keeps where it stands: its applier's, receiver's, workers'.
 
 Up to 8.0 a server looks for each of them in the other repository, too, and moves it to the one that
-the option names (Rpl_info_factory::decide_repository).
+the option names (Rpl_info_factory::decide_repository); but where workers left records, for there
+may be gaps, that of the applier stays with them, whatever the option says (seen of 5.6.24 and
+5.7.29).
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from typing import TypeVar
 
 from applier.errors import ReplicationError
 from applier.replica.configuration import FILE, TABLE, ReplicaConfiguration
-from applier.replica.recovery import UNREADABLE, not_initialized
+from applier.replica.recovery import UNREADABLE
 from applier.replica.relay.relay_index import as_listed
 from applier.replica.relay.relay_reader import FIRST_EVENT, START_AGAIN
 from applier.replica.replica_status import ReplicaPositions
@@ -25,6 +27,8 @@ from checkpoints.repository import Repository
 from checkpoints.sync_rules import Occasion
 from checkpoints.table_store import TableStore
 
+TWO_RECORDS = 1794
+"""ER_REPLICA_CONFIGURATION."""
 OTHER = {FILE: TABLE, TABLE: FILE}
 _Placed = TypeVar("_Placed", RelayLogInfo, WorkerInfo)
 
@@ -37,6 +41,9 @@ class ReplicaRecords:
         applier = configuration.relay_log_info_repository or ""
         receiver = configuration.master_info_repository or ""
         version, sync = configuration.version, configuration.sync
+        can_move = version in FILES_IN and not configuration.rules.by_domains and not self._channel
+        if can_move and not _has_workers(applier, disk, tables):
+            applier = OTHER[applier] if _has_workers(OTHER[applier], disk, tables) else applier
         self._repositories = Repositories(
             version, disk, tables, applier, receiver, sync, as_server=True
         )
@@ -44,7 +51,7 @@ class ReplicaRecords:
             Repositories(
                 version, disk, tables, OTHER[applier], OTHER[receiver], sync, as_server=True
             )
-            if version in FILES_IN and not configuration.rules.by_domains and not self._channel
+            if can_move
             else None
         )
         self.applier: Repository[RelayLogInfo] = self._repositories.relay_log_info(self._channel)
@@ -94,9 +101,6 @@ class ReplicaRecords:
                 _move(others.source_info(), self.receiver)
                 _move(others.relay_log_info(), self.applier)
             applier, source = self.applier.read(), self.receiver.read()
-            if others is not None and applier is not None:
-                for number in range(1, applier.number_of_workers + 1):
-                    _move(others.worker_info(number), self.worker(number))
             return applier and self._as_listed(applier), source
         except InfoError as error:
             number, words = UNREADABLE[
@@ -117,16 +121,32 @@ class ReplicaRecords:
             return ReplicaPositions(None, None)
 
 
+def _has_workers(kind: str, disk: Disk, tables: TableStore) -> bool:
+    """Whether that repository holds the record of a worker."""
+    fields = WorkerInfo.fields
+    return bool(
+        tables.rows(fields.table) if kind == TABLE else f"{fields.file_name}.1" in disk.names()
+    )
+
+
 def _move(here: Repository[R], wanted: Repository[R]) -> None:
-    """A record that is kept in another place than the options ask for."""
-    found = here.read()
-    if found is None:
-        return
-    if wanted.read() is not None:
-        raise not_initialized(
-            "Multiple replication metadata repository instances found with data in them: "
-            f"{here.place} and {wanted.place}",
-            f"remove one of them: {wanted.place} is what the options ask for",
-        )
-    wanted.flush(found, Occasion.CHANGE)
-    here.remove()
+    """A record that is kept in another place than the options ask for. Raises ReplicationError 1794
+    where both have one, be it damaged (5.6.24, 5.7.29)."""
+    try:
+        found = here.read()
+    except InfoError:
+        if wanted.read() is None:
+            raise
+    else:
+        if found is None:
+            return
+        if wanted.read() is None:
+            wanted.flush(found, Occasion.CHANGE)
+            here.remove()
+            return
+    raise ReplicationError(
+        TWO_RECORDS,
+        "Replica is not configured or failed to initialize properly: multiple replication metadata"
+        f" repository instances found with data in them: {here.place} and {wanted.place}",
+        hint=f"remove one of them: {wanted.place} is what the options ask for",
+    )

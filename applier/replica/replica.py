@@ -261,7 +261,8 @@ class Replica:
             else receiver.info
         )
         names = self.relay_log.index.names
-        unread = names[names.index(applier.info.relay_log_name) :]
+        here = applier.info.relay_log_name
+        unread = names[names.index(here) if here else 0 :]
         gtids = str(self._executed()), str(receiver.retrieved), receiver.last_gtid
         gaps = tuple(applier.recovery_groups)
         return (

@@ -389,3 +389,23 @@ def test_the_same_relay_log_twice_in_the_index() -> None:
     assert applied.relay_position in places
     last_of_it = max(place for place in places if place.file == applied.relay_log_name)
     assert places.count(last_of_it) == 2
+
+
+def test_the_applier_stays_with_its_workers() -> None:
+    """The receiver's record is moved to the repository that is asked for, the applier's only where
+    no worker has a record (5.6.24, 5.7.29)."""
+    in_files = {"relay_log_info_repository": "FILE", "master_info_repository": "FILE"}
+    in_tables: dict[str, Any] = dict.fromkeys(in_files, "TABLE")
+    for workers, stays in ((0, False), (2, True)):
+        rig = Rig.of("my57_xa")
+        options: dict[str, Any] = {"workers": workers, "parallel_type": "DATABASE"}
+        replica = rig.replica("5.7", **options, **in_files)
+        replica.receive(200)
+        replica.apply()
+        before = replica.status.persisted.applied
+        assert before is not None
+        again = rig.replica("5.7", **options, **in_tables)
+        assert again.status.memory.applied == before
+        assert "master.info" not in rig.disk.contents()
+        assert ("relay-log.info" in rig.disk.contents()) is stays
+        assert bool(rig.storage.info.rows("slave_relay_log_info")) is not stays

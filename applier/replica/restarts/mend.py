@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from applier.replica.configuration import FILE, ReplicaConfiguration
+from applier.replica.records import TWO_RECORDS
 from applier.replica.recovery import FORBIDDEN_BY_GAPS
 from applier.replica.restarts.restart import NO_REPLICA, Moment, Restart, RestartOutcome
 from checkpoints.info import RelayLogInfo
@@ -51,6 +52,12 @@ def _lines(found: Restart) -> Iterator[str]:
         yield "START REPLICA;"
     elif number == NO_REPLICA:
         yield from _name_the_source(found)
+    elif number == TWO_RECORDS:
+        yield (
+            "# stop the server, remove of each record that is there twice the one that the options"
+            " do not ask for, and start it again"
+        )
+        yield "START REPLICA;"
     elif number == NOT_PREPARED:
         yield from _prepare_again(found)
     elif number == PREPARED_ALREADY:
