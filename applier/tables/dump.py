@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from applier.binlog.types import TYPES, json, to_python, to_text
 from applier.binlog.types.names import column_type, zerofill_width
 from applier.binlog.types.numbers import double_text
-from applier.tables.expressions.end_of_time import ENDS_OF_TIME
+from applier.binlog.types.temporal import ENDS_OF_TIME
 from applier.tables.expressions.operands import PLAIN, Dialect
 from applier.tables.virtual_columns import as_read
 from applier.whole_file import whole_files

@@ -9,9 +9,8 @@ known. Rows that still hold are the server's but for the start of their period.
 
 from __future__ import annotations
 
-from applier.binlog.types.temporal import pack_timestamp
+from applier.binlog.types.temporal import ENDS_OF_TIME, pack_timestamp
 from applier.tables.engine import MemoryTable
-from applier.tables.expressions.end_of_time import ENDS_OF_TIME
 from lookup.handler import Ref, Row
 from lookup.table import TableDefinition
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 import applier
+from applier.binlog.types.temporal import END_OF_TIME
 from applier.errors import ReplicationError
 from applier.tables.catalog import Tables
 from applier.tables.ddl.ddl_session import DdlSession
 from applier.tables.ddl.execution import apply_ddl
-from applier.tables.expressions.end_of_time import END_OF_TIME
 from lookup.handler import CascadeTooDeep, NoReferencedRow, RowIsReferenced
 
 FAMILY = """CREATE TABLE d.p (id INT PRIMARY KEY); CREATE TABLE d.c (a INT PRIMARY KEY, pid INT,

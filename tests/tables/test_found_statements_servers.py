@@ -317,6 +317,47 @@ INSERT INTO merged (id, v) VALUES (5, '3.3'), (6, 'x'), (7, '3.3') AS new
 """,
     ),
     (
+        ALL,
+        """
+CREATE TABLE shapes (id INT PRIMARY KEY, p POINT, l LINESTRING, y POLYGON, mp MULTIPOINT,
+    ml MULTILINESTRING, my MULTIPOLYGON, c GEOMETRYCOLLECTION, g GEOMETRY, x DOUBLE, t VARCHAR(60));
+INSERT INTO shapes (id, p, g) VALUES (1, ST_GeomFromText('POINT(1 2)'), POINT(-0.1, 1e0 / 3)),
+    (2, ST_PointFromText(' point ( 00012 -00.50 ) ', 0), ST_GeometryFromText('POINT(1 1)', 0)),
+    (3, POINT(1.5, 2), ST_GeomFromText(NULL)),
+    (4, ST_GeomFromText('POINT(0.1 1e2)'), POINT(NULL, 1));
+INSERT INTO shapes (id, l, y) VALUES
+    (5, ST_LineFromText('LINESTRING ( 0 0 , 1.7976931348623157e308 4.9e-324 )'),
+        ST_PolyFromText('Polygon((0 0,5 0,5 5,0 5,0 0),(1 1,1 2,2 2,1 1))')),
+    (6, ST_LineStringFromText('LINESTRING(0 0,1 1,-2 1.)'),
+        ST_PolygonFromText('POLYGON ( ( 0 0 , 0 5 , 5 5 , 0 0 ) )'));
+INSERT INTO shapes (id, mp, ml, my, c, x, t) VALUES (7, ST_MPointFromText('MULTIPOINT(1 1,2 2)'),
+    ST_MLineFromText('MULTILINESTRING((0 0,1 1),(2 2,3 3))'),
+    ST_MPolyFromText('MULTIPOLYGON(((0 0,5 0,5 5,0 5,0 0)),((9 9,9 8,8 8,9 9)))'),
+    ST_GeomCollFromText('GEOMETRYCOLLECTION(MULTIPOINT(1 1),POINT(1 2),LINESTRING(0 0,1 1))'), 7.25,
+    'POINT(3 123456789012345678901234567890)');
+UPDATE shapes SET p = POINT(x, id), g = ST_GeomFromText(t) WHERE id = 7;
+UPDATE shapes SET t = HEX(POINT(1, id)) WHERE id < 7;
+UPDATE shapes SET l = LINESTRING(POINT(id, 1), POINT(x, 2e0), ST_PointFromText('POINT(-1 0)'));
+""",
+    ),
+    (
+        ("9.7",),
+        """
+CREATE TABLE shapes (id INT PRIMARY KEY, g GEOMETRY SRID 0);
+INSERT INTO shapes VALUES (1, ST_GeomFromText('MULTIPOINT((1 1),( 2 2 ))')),
+    (2, ST_GeomFromText('GEOMETRYCOLLECTION(GEOMETRYCOLLECTION(POINT(1 2)))', 0));
+""",
+    ),
+    (
+        ("5.7", "mariadb"),
+        """
+CREATE TABLE shapes (id INT PRIMARY KEY, g GEOMETRY);
+INSERT INTO shapes VALUES (1, GeomFromText('POINT(1 2)')), (2, PointFromText('POINT(1 2)', 4326)),
+    (3, ST_GeomFromText('POINT(1 2)', 4294967295)),
+    (4, MPointFromText('MULTIPOINT(1 1)', id * 7 * 0));
+""",
+    ),
+    (
         ("9.7", "mariadb"),
         """
 CREATE TABLE moments (id INT PRIMARY KEY, a DATE DEFAULT (CURRENT_DATE),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from applier.binlog.time_zone import to_utc
 from applier.binlog.types import Unevaluated, ValueRefused, from_sql
 from applier.binlog.types.temporal import (
+    END_OF_TIME,
     pack_datetime,
     pack_time,
     pack_timestamp,
@@ -23,7 +24,6 @@ from applier.binlog.types.temporal import (
 from applier.binlog.types.temporal_parse import text_moment
 from applier.errors import ReplicationError
 from applier.tables.expressions.auto_numbers import ONE_BY_ONE, NumberSteps
-from applier.tables.expressions.end_of_time import END_OF_TIME
 from lookup.handler import Row
 from lookup.table import Column, TableDefinition
 

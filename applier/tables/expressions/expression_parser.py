@@ -53,6 +53,7 @@ from applier.tables.expressions.operators import (
     negative,
 )
 from applier.tables.expressions.row_values import at_row, row_among, row_compared
+from applier.tables.expressions.shape_functions import SHAPE_FUNCTIONS
 from applier.tables.expressions.special_calls import SPECIAL_CALLS
 from applier.tables.expressions.text_functions import TEXT_FUNCTIONS
 from applier.tables.expressions.visible_columns import UNKNOWN_COLUMN, VisibleColumns
@@ -62,13 +63,9 @@ from applier.tables.sql.sql_text import Lexis, Parser
 from lookup.table import TableDefinition
 
 EXACT_FUNCTIONS: Mapping[str, Function] = {
-    **FUNCTIONS,
-    **TEXT_FUNCTIONS,
-    **BIT_FUNCTIONS,
-    **DATE_FUNCTIONS,
-    **CALENDAR_FUNCTIONS,
-    **JSON_FUNCTIONS,
-}
+    **FUNCTIONS, **TEXT_FUNCTIONS, **BIT_FUNCTIONS, **DATE_FUNCTIONS, **CALENDAR_FUNCTIONS,
+    **JSON_FUNCTIONS, **SHAPE_FUNCTIONS,
+}  # fmt: skip
 """By name; what is not here is refused."""
 _COMPARISONS = ("=", "<=>", "<>", "!=", "<", "<=", ">", ">=")
 _BINARY_LEVELS = {
