@@ -50,6 +50,7 @@ BORDERS = {
     "EOFError": "a damaged frame of zstd: open_source gives BL121",
     "NotExpressible": "the statement form turns it into an error of the event",
     "CorruptRow": "the target gives 1610",
+    "UnknownShape": "the function refuses the statement with 1235",
     "UnicodeEncodeError": (
         "a character that its character set lacks, as a codec of Python says it; "
         "callers of encode know"
