@@ -269,12 +269,20 @@ def test_a_statement_on_a_view_is_refused(any_server: Server) -> None:
     assert (beside.result.error.number, beside.result.error.table) == (1235, "d.v")
 
 
+@pytest.mark.parametrize(
+    "select", ["(id VARCHAR(5)) SELECT id FROM o", "SELECT 1 AS a", "SELECT id, 'x' AS b FROM o"]
+)
+def test_what_a_select_makes_of_literals_is_the_servers(select: str, any_server: Server) -> None:
+    statements: Statements = [*SOURCE, f"CREATE TABLE t {select}"]
+    found = Beside(any_server, statements, log_format="STATEMENT")
+    assert (found.result.error, found.difference) == (None, "")
+
+
 @pytest.mark.parametrize("any_server", SERVERS[:1], indirect=True)
 @pytest.mark.parametrize(
     "select",
     [
-        "(id VARCHAR(5)) SELECT id FROM o",
-        "SELECT 1 AS a",
+        "SELECT 1 + 1 AS a",
         "SELECT COUNT(*) FROM o",
         "SELECT id + 1 AS b FROM o",
     ],

@@ -92,6 +92,15 @@ def test_what_is_refused(sql: str, number: int) -> None:
         assert "not supported in memory: " in error.message
 
 
+def test_the_state_of_a_cursor() -> None:
+    """Of a routine in sql_mode=ORACLE, whose statement is logged as it stands there."""
+    tables = applier.load_schema("CREATE TABLE d.t (a INT);", server="mariadb")
+    session = StatementSession(Session(mariadb=True))
+    with pytest.raises(ReplicationError) as caught:
+        execute_statement(tables, "INSERT INTO t SELECT c%ISOPEN", "d", session)
+    assert caught.value.number == 1235
+
+
 def test_a_character_that_the_clients_set_does_not_have() -> None:
     """0x7F of swe7."""
     tables = applier.load_schema("CREATE TABLE d.t (a VARBINARY(9));")

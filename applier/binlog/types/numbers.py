@@ -19,6 +19,9 @@ _DOUBLE = struct.Struct("<d")
 _FLOAT = struct.Struct("<f")
 _EXACT = Context(prec=200, rounding=ROUND_HALF_UP)
 _NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]{1,9})?")
+TWO_POINTS = re.compile(r"[ \t\n\v\f\r]*([-+]?)([0-9]*)\.([0-9]+)\.")
+"""A text whose digits 5.x and MariaDB read as an integer in a way of their own."""
+_NUMBER_PREFIX = re.compile(r"[ \t\n\r\f\v]*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 MOST_DIGITS = 100
 FLOAT_MAX = 3.4028234663852886e38
 INTEGER_BITS = {"tinyint": 8, "smallint": 16, "mediumint": 24, "int": 32, "bigint": 64}
@@ -256,3 +259,9 @@ def decimal_to_python(column: Column) -> Callable[[bytes], Decimal]:
     """DECIMAL as Decimal."""
     to_text = decimal_to_text(column.length or 10, column.scale)
     return lambda stored: Decimal(to_text(stored))
+
+
+def leading_number(text: str) -> float:
+    """A text counts as far as it starts like a number."""
+    match = _NUMBER_PREFIX.match(text)
+    return float(match[0]) if match else 0.0

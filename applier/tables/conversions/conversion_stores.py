@@ -15,6 +15,7 @@ from typing import Any
 from applier.binlog.charsets import charset
 from applier.binlog.types import ValueRefused, from_sql, json
 from applier.binlog.types.numbers import (
+    TWO_POINTS,
     float_codec,
     float_limit,
     integer_range,
@@ -26,7 +27,6 @@ from applier.tables.collations.weight_keys import Incomparable
 from applier.tables.conversions.conversion_moments import MOMENTS_OF
 from applier.tables.conversions.conversion_rules import ConversionRules, MakeStore, Store, raw_text
 from applier.tables.conversions.recoding import WIDE_CHARSETS, encoded, well_formed, with_questions
-from applier.tables.expressions.operands import TWO_POINTS
 from lookup.table import Column
 
 _NUMBER = re.compile(r"[ \t\n\v\f\r]*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)")

@@ -405,7 +405,8 @@ class ExpressionParser:
     def _name(self) -> Operand:
         """[[database.]table.]column, and column -> path."""
         names = self.names()
-        if self.parser.op() == "(":
+        of_cursor = self.parser.op() == "%" and self.parser.word(1) in _OF_CURSORS
+        if self.parser.op() == "(" or (of_cursor and self.dialect.mariadb):
             raise unsupported(f"function {'.'.join(names)}")
         operand = self.column(names)
         while arrow := self.parser.accept_any("->", "->>"):
@@ -474,6 +475,8 @@ class ExpressionParser:
         return function.call(name, arguments, self.dialect)
 
 
+_OF_CURSORS = frozenset({"ISOPEN", "ROWCOUNT", "FOUND", "NOTFOUND"})
+"""Behind a cursor's name and % in sql_mode=ORACLE."""
 _FROZEN = frozenset({"TIME", "TIMESTAMP"})
 """A definition has them as CAST with the digits that its column had then (5.7.29, 9.7.4, MariaDB
 10.11.18), which a later ALTER TABLE does not change."""

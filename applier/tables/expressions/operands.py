@@ -7,7 +7,6 @@ is not exact for the types, or for the values, at hand is refused with 1235.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -20,7 +19,7 @@ from applier.binlog.time_zone import from_utc
 from applier.binlog.types import json as json_documents
 from applier.binlog.types import to_python
 from applier.binlog.types.names import zerofill_width
-from applier.binlog.types.numbers import double_text
+from applier.binlog.types.numbers import double_text, leading_number
 from applier.binlog.types.temporal import (
     Parts,
     date_parts,
@@ -413,17 +412,6 @@ def _short_double(value: float) -> str:
     if len(text) > 15 or "e" in text:
         raise unsupported(f"the text of the number {value!r}")
     return text
-
-
-TWO_POINTS = re.compile(r"[ \t\n\v\f\r]*([-+]?)([0-9]*)\.([0-9]+)\.")
-"""A text whose digits 5.x and MariaDB read as an integer in a way of their own."""
-_NUMBER_PREFIX = re.compile(r"[ \t\n\r\f\v]*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
-
-
-def leading_number(text: str) -> float:
-    """A text counts as far as it starts like a number."""
-    match = _NUMBER_PREFIX.match(text)
-    return float(match[0]) if match else 0.0
 
 
 def as_number(operand: Operand) -> Operand:

@@ -1,4 +1,4 @@
-"""SQL functions that compare and take apart text, or make shapes, with their domains; see
+"""SQL functions that compare and take apart text, with their domains; see
 `applier.tables.expressions.functions`."""
 
 from __future__ import annotations
@@ -6,24 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import Decimal
 
-from applier.binlog.types.shapes import (
-    COLLECTION,
-    LINE,
-    LINES,
-    POINT,
-    POINTS,
-    POLYGON,
-    POLYGONS,
-    SHAPE_WORDS,
-    UnknownShape,
-    coordinates,
-    kept_shape,
-    shape_of_text,
-    wkb,
-)
 from applier.tables.expressions.calls import (
     EXACT_NUMBERS,
-    REAL_NUMBERS,
     TEXTS,
     WHOLE,
     WORDS,
@@ -44,9 +28,7 @@ from applier.tables.expressions.operands import (
     constant,
     rounded_half_up,
     shared_collation,
-    unsupported,
 )
-from applier.tables.expressions.operators import null_or
 
 _MOST_DIGITS, _MOST_DIGITS_OF_MARIADB = 30, 38
 """Of FORMAT (FORMAT_MAX_DECIMALS)."""
@@ -114,54 +96,10 @@ def _formatted(call: Call) -> Operand:
     return plain_text(with_commas)(call)
 
 
-def _from_text(*kinds: int) -> Function:
-    """ST_GeomFromText and those for one shape. Raises ReplicationError 1235 for a SRID in MySQL 8.0
-    and later, where it may swap the axes."""
-
-    def build(call: Call) -> Operand:
-        def read(text: str, srid: int = 0) -> bytes:
-            modern = not (call.dialect.old or call.dialect.mariadb)
-            if not 0 <= srid < 1 << 32 or (modern and srid):
-                raise unsupported(call.sql)
-            try:
-                kind, shape = shape_of_text(text)
-            except UnknownShape:
-                raise unsupported(call.sql) from None
-            if kind not in kinds:
-                raise unsupported(call.sql)
-            return kept_shape(srid, shape)
-
-        if any(argument.kind is OperandKind.NULL for argument in call.arguments[1:]):
-            raise unsupported(call.sql)
-        return Operand(OperandKind.BINARY, null_or(call.arguments, read), call.sql)
-
-    return Function((WORDS, WHOLE), build, 1, 2)
-
-
-def _point(call: Call) -> Operand:
-    compute = null_or(
-        call.arguments, lambda x, y: kept_shape(0, wkb(POINT, coordinates(float(x), float(y))))
-    )
-    return Operand(OperandKind.BINARY, compute, call.sql)
-
-
-_SHAPES: dict[str, tuple[int, ...]] = {
-    "GEOM": tuple(SHAPE_WORDS.values()), "GEOMETRY": tuple(SHAPE_WORDS.values()), "POINT": (POINT,),
-    "LINE": (LINE,), "LINESTRING": (LINE,), "POLY": (POLYGON,), "POLYGON": (POLYGON,),
-    "MPOINT": (POINTS,), "MULTIPOINT": (POINTS,), "MLINE": (LINES,), "MULTILINESTRING": (LINES,),
-    "MPOLY": (POLYGONS,), "MULTIPOLYGON": (POLYGONS,), "GEOMCOLL": (COLLECTION,),
-    "GEOMETRYCOLLECTION": (COLLECTION,),
-}  # fmt: skip
 TEXT_FUNCTIONS: dict[str, Function] = {
     "STRCMP": Function((WORDS,), _compared, 2, 2),
     "INSERT": Function((TEXTS, WHOLE, WHOLE, TEXTS), text_result(_inserted), 4, 4),
     "QUOTE": Function((WORDS,), _quoted, 1, 1),
     "FIND_IN_SET": Function((WORDS, _TEXT), _place_in_set, 2, 2),
     "FORMAT": Function((EXACT_NUMBERS, WHOLE), _formatted, 2, 2),
-    "POINT": Function((REAL_NUMBERS,), _point, 2, 2),
-    **{
-        f"{prefix}{name}FROMTEXT": _from_text(*kinds)
-        for prefix in ("", "ST_")
-        for name, kinds in _SHAPES.items()
-    },
 }
