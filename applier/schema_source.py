@@ -32,9 +32,9 @@ def load_schema(
     A dump is a file (.gz, .xz, .bz2, .zst too), "-" for standard input, or a folder of mydumper,
     MySQL Shell or skeema; a server is mysql://USER@HOST:PORT. `server` says whose defaults hold
     where the SQL leaves something open. `default_database`: of tables to which the dump gives none.
-    `chosen`: database, table, exclude_database, exclude_table, rewrite_db, as `applier.replay` has
-    them. `note` is told what was left out or assumed. Raises UsageError for a wrong option,
-    InputError with the line of the statement.
+    `chosen`: database, table, exclude_database, exclude_table, rewrite_db, lower_case_table_names,
+    as `applier.replay` has them. `note` is told what was left out or assumed. Raises UsageError for
+    a wrong option, InputError with the line of the statement.
     """
     selection = Selection.of(parse_options(**chosen), default_database)
     return tables_of(
