@@ -33,7 +33,10 @@ del sys.argv[1:3]
 def look(event, given):
     global heard
     # main() listens from the import of applier.cli.main on
-    if event == "import" and (heard or given[0] == "applier.cli.main"):
+    # the error's own page is looked up when the command has ended, by importlib.resources
+    if event == "import" and not given[0].startswith("importlib.") and (
+        heard or given[0] == "applier.cli.main"
+    ):
         heard += 1
         if heard == which:
             os.kill(os.getpid(), number)

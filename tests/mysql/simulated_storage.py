@@ -141,6 +141,7 @@ class Storage:
             (r"KILL (\d+)", self._kill),
             (r"SHOW GLOBAL STATUS LIKE 'Uptime'", lambda session: [_texts("Uptime", 1_000_000)]),
             (r"SELECT @@max_allowed_packet", lambda session: [_texts(self.packet_bytes)]),
+            (r"SELECT @@lower_case_table_names", lambda session: [_texts(0)]),
             (r"SELECT @@GLOBAL.gtid_executed",
              lambda session: [(_gtid_text(self.gtids).encode(),)]),
             (r"SHOW SESSION VARIABLES",

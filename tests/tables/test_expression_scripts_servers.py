@@ -17,6 +17,17 @@ SCRIPTS: Scripts = (
     (
         ALL,
         """
+CREATE TABLE a (id INT PRIMARY KEY, n DECIMAL(10, 3), r TEXT, q TEXT, c TEXT, d DECIMAL(30, 15));
+INSERT INTO a (id, n) VALUES (1, 0), (2, 5), (3, 0.001), (4, -1.005);
+UPDATE a SET r = n / 18446744073709551615, d = n / 18446744073709551615,
+    c = CONCAT(n / 18446744073709551615) WHERE id < 4;
+UPDATE a SET q = n / 3;
+RESET;
+""",
+    ),
+    (
+        ALL,
+        """
 CREATE TABLE s (id INT PRIMARY KEY, v VARCHAR(9), n INT, KEY (n));
 INSERT INTO s VALUES (1, 'b', 30), (2, 'a', 20), (3, 'c', 10), (4, NULL, 25);
 CREATE TABLE a (id INT AUTO_INCREMENT PRIMARY KEY, v VARCHAR(20), n INT);

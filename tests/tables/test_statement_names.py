@@ -91,8 +91,6 @@ def test_the_table_that_a_statement_reads(sql: str, read: str) -> None:
         "CREATE FUNCTION f RETURNS STRING SONAME 'f.so'": (),
         "DROP EVENT IF EXISTS e.x": ("e",),
         "DROP TRIGGER e.trg": ("e",),
-        "CREATE USER a@b": (),
-        "GRANT ALL ON e.* TO a@b": (),
         "ALTER TABLESPACE s ADD DATAFILE 'x'": (),
         "DO e.f()": ("d",),
         "UPDATE": ("d",),
@@ -100,6 +98,25 @@ def test_the_table_that_a_statement_reads(sql: str, read: str) -> None:
 )
 def test_databases(sql: str, databases: tuple[str, ...]) -> None:
     assert names_in_sql(sql, "d") == StatementNames(databases=databases)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "CREATE USER IF NOT EXISTS a@b", "create or replace role r", "DROP USER a", "RENAME USER a TO b",
+        "ALTER USER a IDENTIFIED BY 'x'", "GRANT ALL ON e.* TO a@b", "REVOKE ALL ON e.t FROM a",
+        "SET PASSWORD FOR a = 'x'", "SET DEFAULT ROLE r TO a",
+    ],
+)  # fmt: skip
+def test_accounts(sql: str) -> None:
+    assert names_in_sql(sql, "d") == StatementNames(accounts=True)
+
+
+@pytest.mark.parametrize(
+    "sql", ["SET @a = 1", "CREATE OR REPLACE TABLE user (role INT)", "ALTER TABLE t ADD user INT"]
+)
+def test_words_of_accounts(sql: str) -> None:
+    assert not names_in_sql(sql, "d").accounts
 
 
 def test_what_controls_a_transaction() -> None:

@@ -167,9 +167,9 @@ def _division(left: Operand, right: Operand, sql: str, dialect: Dialect) -> Oper
 
     5.x and MariaDB keep the whole groups of nine digits that the division makes for what is done
     next, so that 1/3*3 is 0.999999999 there and 0.9999 from 8.0 on (`do_div_mod`,
-    strings/decimal.cc).
+    strings/decimal.cc). A zero has no scale, but for one that only they round to.
     """
-    digits = min(left.digits + 4, MOST_SCALE)
+    digits, is_modern = min(left.digits + 4, MOST_SCALE), not (dialect.old or dialect.mariadb)
 
     def compute(one: Any, two: Any) -> Value:
         if not two:
@@ -177,8 +177,12 @@ def _division(left: Operand, right: Operand, sql: str, dialect: Dialect) -> Oper
         first, second = Decimal(one), Decimal(two)
         kept = Decimal(1).scaleb(-_quotient_digits(first, second))
         number = EXACT.divide(first, second).quantize(kept, ROUND_DOWN, context=EXACT)
-        if not (dialect.old or dialect.mariadb):
+        if is_modern:
             number = number.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP, context=EXACT)
+        if not number and (is_modern or not first):
+            return Decimal(0)
+        if not number and number.is_signed():  # 5.7 has no sign there, 5.6 and MariaDB keep it
+            raise unsupported(f"{sql}: a negative quotient of less than its digits")
         return checked_decimal(number, sql)
 
     return Operand(OperandKind.DECIMAL, null_or([left, right], compute), sql, digits)
