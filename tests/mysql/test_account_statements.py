@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from servers.server import Server
 
 from applier.mysql.into import replay_into
 from applier.mysql.into_options import IntoOptions
@@ -24,12 +27,26 @@ LAST = {
 }
 
 
+StartServer = Callable[[str], Server]
+
+
+@pytest.fixture
+def start(server_factory: ServerFactory) -> Iterator[StartServer]:
+    """Starts servers that end with the test: accounts stay with a server."""
+    with ExitStack() as ends:
+
+        def started(name: str) -> Server:
+            server = server_factory(name)
+            ends.callback(server.close)
+            return server
+
+        yield started
+
+
 @pytest.mark.parametrize("name", ["5.7", "9.7", "mariadb"])
-def test_current_user_is_the_sources(
-    name: str, server_factory: ServerFactory, tmp_path: Path
-) -> None:
+def test_current_user_is_the_sources(name: str, start: StartServer, tmp_path: Path) -> None:
     """9.7 and MariaDB log these as they are written; the target's root would lose its name."""
-    source, target = server_factory(name), server_factory(name)
+    source, target = start(name), start(name)
     for account in ("u@'127.0.0.1'", "v@'127.0.0.1'"):
         source.execute(
             f"CREATE USER {account} IDENTIFIED BY 'p'",
@@ -90,11 +107,9 @@ def test_current_role_is_the_sources(server_factory: ServerFactory, tmp_path: Pa
 
 @pytest.mark.parametrize("apply", ["native", "sql"])
 @pytest.mark.parametrize("name", ["5.7", "9.7", "mariadb"])
-def test_without_accounts(
-    name: str, apply: str, server_factory: ServerFactory, tmp_path: Path
-) -> None:
+def test_without_accounts(name: str, apply: str, start: StartServer, tmp_path: Path) -> None:
     """The target keeps its own: a log may change the password that the replay came in with."""
-    source, target = server_factory(name), server_factory(name)
+    source, target = start(name), start(name)
     source.execute(
         "CREATE DATABASE d",
         "CREATE TABLE d.t (a INT PRIMARY KEY)",
@@ -121,8 +136,8 @@ def test_without_accounts(
     assert outcome.notes["left out: 7 statements about accounts and privileges"] == 1
 
 
-def test_a_refused_account_says_how_to_go_on(server_factory: ServerFactory, tmp_path: Path) -> None:
-    source, target = server_factory("9.7"), server_factory("9.7")
+def test_a_refused_account_says_how_to_go_on(start: StartServer, tmp_path: Path) -> None:
+    source, target = start("9.7"), start("9.7")
     source.execute("CREATE USER u@localhost", "FLUSH BINARY LOGS")
     target.execute("CREATE USER u@localhost")
     log = shutil.copy(source.binlog_files()[0], tmp_path)
@@ -132,7 +147,7 @@ def test_a_refused_account_says_how_to_go_on(server_factory: ServerFactory, tmp_
 
 @pytest.mark.parametrize("name", ["5.7", "9.7", "mariadb"])
 def test_flush_privileges_in_a_database_that_is_gone(
-    name: str, server_factory: ServerFactory, tmp_path: Path
+    name: str, start: StartServer, server_factory: ServerFactory, tmp_path: Path
 ) -> None:
     """A container's first start writes such a log; a replica passes it."""
     with Pair(server_factory, name, source_options={"log_bin": "binlog"}) as pair:
@@ -146,6 +161,6 @@ def test_flush_privileges_in_a_database_that_is_gone(
         file, position = pair.source_end()
         pair.wait(Relay_Master_Log_File=file, Exec_Master_Log_Pos=position)
         log = shutil.copy(source.binlog_files()[-1], tmp_path)
-        target = server_factory(name)
+        target = start(name)
         outcome = replay_into([str(log)], endpoint(target), parse_options(), IntoOptions())
         assert (outcome.error, outcome.total_transactions) == (None, 3)

@@ -103,11 +103,17 @@ def test_databases(sql: str, databases: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     "sql",
     [
-        "CREATE USER IF NOT EXISTS a@b", "create or replace role r", "DROP USER a", "RENAME USER a TO b",
-        "ALTER USER a IDENTIFIED BY 'x'", "GRANT ALL ON e.* TO a@b", "REVOKE ALL ON e.t FROM a",
-        "SET PASSWORD FOR a = 'x'", "SET DEFAULT ROLE r TO a",
+        "CREATE USER IF NOT EXISTS a@b",
+        "create or replace role r",
+        "DROP USER a",
+        "RENAME USER a TO b",
+        "ALTER USER a IDENTIFIED BY 'x'",
+        "GRANT ALL ON e.* TO a@b",
+        "REVOKE ALL ON e.t FROM a",
+        "SET PASSWORD FOR a = 'x'",
+        "SET DEFAULT ROLE r TO a",
     ],
-)  # fmt: skip
+)
 def test_accounts(sql: str) -> None:
     assert names_in_sql(sql, "d") == StatementNames(accounts=True)
 
