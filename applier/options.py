@@ -133,15 +133,14 @@ def parse_options(
             hint="give 1 for a log of a server with 1 or 2",
         )
     lower_case_names = bool(lower_case_table_names)
+    only = TableFilter.of(database, table, exclude_database, exclude_table)
     times = TimeRange.of(start_datetime, stop_datetime)
     return ReplayOptions(
         server=server,
         row_search=row_search_of(row_search, server),
         idempotent=exec_mode == "idempotent",
         skip_errors=parse_skip_errors(skip_errors),
-        only=TableFilter.of(
-            database, table, exclude_database, exclude_table, lower_case_names=lower_case_names
-        ),
+        only=only.in_lower_case() if lower_case_names else only,
         rewrite=_rewrite(rewrite_db, lower_case_names=lower_case_names),
         conversions=conversions,
         lower_case_names=lower_case_names,

@@ -131,27 +131,24 @@ class TableFilter:
         table: str | Iterable[str] = (),
         exclude_database: str | Iterable[str] = (),
         exclude_table: str | Iterable[str] = (),
-        *,
-        lower_case_names: bool = False,
     ) -> TableFilter:
         """From the values of the options: a text, or several. Raises UsageError."""
-        found = cls(
+        return cls(
             _patterns("--database", database),
             _patterns("--table", table, is_table=True),
             _patterns("--exclude-database", exclude_database),
             _patterns("--exclude-table", exclude_table, is_table=True),
         )
-        return found.in_lower_case() if lower_case_names else found
 
     def in_lower_case(self) -> TableFilter:
         """The same under lower_case_table_names=1."""
-        return TableFilter(
-            _lowered(self.databases),
-            _lowered(self.tables),
-            _lowered(self.exclude_databases),
-            _lowered(self.exclude_tables),
+        return replace(
+            self,
+            databases=_lowered(self.databases),
+            tables=_lowered(self.tables),
+            exclude_databases=_lowered(self.exclude_databases),
+            exclude_tables=_lowered(self.exclude_tables),
             lower_case_names=True,
-            without_accounts=self.without_accounts,
         )
 
     def _name(self, name: str) -> str:
@@ -184,11 +181,9 @@ class TableFilter:
     def wants_table(self, database: str, table: str) -> bool:
         """Whether rows of the table are wanted."""
         rule = self.rule(database, table)
-        return (
-            rule
-            if rule is not None
-            else not self.chooses and self._name(database) not in SYSTEM_SCHEMAS
-        )
+        if rule is not None:
+            return rule
+        return not self.chooses and self._name(database) not in SYSTEM_SCHEMAS
 
     def wants_database(self, database: str) -> bool:
         """Whether a statement about the database, or about something in it that is no table, is
