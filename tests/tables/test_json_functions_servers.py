@@ -114,3 +114,16 @@ def test_bytes_that_are_no_text_beside_escapes(server: Server) -> None:
     statements += [b"INSERT INTO a VALUES (%d, '%b')" % one for one in enumerate(texts)]
     equal, different = compared(run(server, statements, ""), skip_errors="")
     assert (different, equal) == ([], 3)
+
+
+def test_words_of_paths_as_names(server: Server) -> None:
+    """`last`, `to` and `*` mean something in brackets only."""
+    paths = ("$.last_login", "$.last", '$."one to two"', '$."a*b"', "$.total")
+    statements = ["CREATE TABLE a (id INT PRIMARY KEY, j JSON)"]
+    for at, path in enumerate(paths):
+        statements += [
+            f"INSERT INTO a VALUES ({at}, JSON_OBJECT('last', 1, 'total', 2, 'one to two', 3))",
+            f"UPDATE a SET j = JSON_SET(j, '{path}', 'new') WHERE id = {at}",
+        ]
+    equal, different = compared(run(server, statements, ""), skip_errors="")
+    assert (different, equal) == ([], len(paths))

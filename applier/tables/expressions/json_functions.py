@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from applier.binlog.types import json
+from applier.errors import InputError
 from applier.tables.expressions.calls import ANY, Call, Domain, Function
 from applier.tables.expressions.operands import (
     Dialect,
@@ -226,10 +227,14 @@ def _written_legs(path: Operand, call: Call) -> list[str | int]:
     """The steps of a path that names one place, from the document on."""
     if not path.literal or path.kind is not OperandKind.TEXT:
         raise unsupported(call.sql)
-    given = str(path.value(Scope((), Session())))
-    if "*" in given or " to " in given or "last" in given:
+    try:
+        legs = json.path_legs(str(path.value(Scope((), Session()))))
+    except InputError:  # a wildcard or a range
+        raise unsupported(call.sql) from None
+    named = [leg for leg in legs if isinstance(leg, str | int)]
+    if len(named) < len(legs):  # "last", which 5.7 does not know
         raise unsupported(call.sql)
-    return [leg for leg in json.path_legs(given) if isinstance(leg, str | int)]
+    return named
 
 
 def _parent(root: list[Any], legs: list[str | int], call: Call) -> tuple[Any] | None:
