@@ -85,13 +85,16 @@ class Rand(NamedTuple):
 
 class UserVar(NamedTuple):
     """`value` is None for NULL, else the raw bytes; `type`: 0 string, 1 real, 2 integer, 4
-    decimal."""
+    decimal. `data_type`: what MariaDB calls the type of a shape, else empty; `is_mariadb`: of a
+    log of MariaDB."""
 
     name: bytes
     value: bytes | None
     type: int = 0
     collation: int = 0
     unsigned: bool = False
+    data_type: str = ""
+    is_mariadb: bool = False
 
 
 class Rotate(NamedTuple):
@@ -254,13 +257,21 @@ def _rand(cursor: Cursor, _event: Event, _fde: FormatDescription) -> Rand:
     return Rand(cursor.u64(), cursor.u64())
 
 
-def _user_var(cursor: Cursor, _event: Event, _fde: FormatDescription) -> UserVar:
+_DATA_TYPE = 2
+"""What stands in place of the flags where a type's name follows (Log_event_data_type 10.11)."""
+
+
+def _user_var(cursor: Cursor, _event: Event, fde: FormatDescription) -> UserVar:
     name = cursor.take(cursor.u32())
     if cursor.u8():
-        return UserVar(name, None)
+        return UserVar(name, None, is_mariadb=fde.is_mariadb)
     kind, collation = cursor.u8(), cursor.u32()
     value = cursor.take(cursor.u32())
-    return UserVar(name, value, kind, collation, bool(cursor.u8() & 1) if cursor.left else False)
+    flags = cursor.u8() if cursor.left else 0
+    data_type = ""
+    if flags == _DATA_TYPE and fde.is_mariadb:
+        data_type = cursor.take(cursor.u8()).decode("ascii", "replace")
+    return UserVar(name, value, kind, collation, bool(flags & 1), data_type, fde.is_mariadb)
 
 
 def _rotate(cursor: Cursor, _event: Event, fde: FormatDescription) -> Rotate:

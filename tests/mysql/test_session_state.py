@@ -12,7 +12,8 @@ import pytest
 from applier.binlog.events import Intvar, Rand, UserVar, parse
 from applier.mysql.client.connection import Row, Server
 from applier.mysql.client.dialect import ACCEPTED, TargetDialect
-from applier.mysql.client.session_state import SessionState, preparation
+from applier.mysql.client.session_state import SessionState
+from applier.mysql.client.user_variables import preparation
 from applier.mysql.feed import Feed
 from applier.mysql.statements.ddl import (
     commits_by_itself,

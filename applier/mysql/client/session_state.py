@@ -8,12 +8,9 @@ their default.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterator
-from typing import Any
 
-from applier.binlog.charsets import charset_of_collation, collation_name
-from applier.binlog.events import Intvar, Query, Rand, UserVar
+from applier.binlog.events import Query
 from applier.binlog.header import Event
 from applier.binlog.status_vars import (
     EXPLICIT_DEFAULTS,
@@ -23,7 +20,6 @@ from applier.binlog.status_vars import (
     RELAXED_UNIQUE_CHECKS,
     StatusVariables,
 )
-from applier.binlog.types.numbers import decimal_to_text
 from applier.mysql.client.dialect import TargetDialect
 
 SUPPRESS_USE, THREAD_SPECIFIC = 0x8, 0x4
@@ -31,7 +27,6 @@ COMMON_SQL_MODES = (1 << 32) - 1
 """Bits that mean the same to MySQL and MariaDB."""
 FALLBACK_COLLATION = 45
 """utf8mb4_general_ci: every server has it."""
-INTEGER, REAL, DECIMAL = 2, 1, 4
 MARIADB_FLAGS = {
     "check_constraint_checks": (NO_CHECK_CONSTRAINTS, 0),
     "explicit_defaults_for_timestamp": (EXPLICIT_DEFAULTS, 1),
@@ -197,32 +192,3 @@ def quoted(name: bytes) -> bytes:
 def hex_literal(value: bytes) -> str:
     """Bytes as a literal that no character set touches."""
     return f"X'{value.hex()}'"
-
-
-def preparation(parsed: Any, dialect: TargetDialect) -> bytes:
-    """INTVAR, RAND and USER_VAR events as what they do to the next statement."""
-    if isinstance(parsed, Intvar):
-        return (
-            f"SET {'INSERT_ID' if parsed.type == 2 else 'LAST_INSERT_ID'}={parsed.value}".encode()
-        )
-    if isinstance(parsed, Rand):
-        return f"SET @@rand_seed1={parsed.seed1}, @@rand_seed2={parsed.seed2}".encode()
-    assert isinstance(parsed, UserVar)
-    return b"SET @" + quoted(parsed.name) + b":=" + user_value(parsed, dialect).encode()
-
-
-def user_value(variable: UserVar, dialect: TargetDialect) -> str:
-    """The value of a user variable as a literal of its own type and collation."""
-    raw = variable.value
-    if raw is None:
-        return "NULL"
-    if variable.type == REAL:
-        text = repr(struct.unpack("<d", raw)[0])
-        return text if "e" in text else text + "e0"
-    if variable.type == INTEGER:
-        return str(int.from_bytes(raw, "little", signed=not variable.unsigned))
-    if variable.type == DECIMAL:
-        return decimal_to_text(raw[0], raw[1])(raw[2:])
-    own = collation_name(variable.collation), charset_of_collation(variable.collation).name
-    collation, charset = dialect.collations.get(variable.collation, own)
-    return f"_{charset} {hex_literal(raw)} COLLATE `{collation}`"

@@ -19,7 +19,8 @@ from applier.errors import InputError, ReplicationError
 from applier.mysql.client.connection import TRANSIENT
 from applier.mysql.client.dialect import TargetDialect
 from applier.mysql.client.pipeline import PipelineStatement
-from applier.mysql.client.session_state import SessionState, preparation
+from applier.mysql.client.session_state import SessionState
+from applier.mysql.client.user_variables import preparation
 from applier.mysql.feed import Format, SourceTransaction
 from applier.mysql.outcome import Remark, place_of
 from applier.mysql.statements.accounts import with_invoker
