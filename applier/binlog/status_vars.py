@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from applier.binlog.cursor import Cursor
+from applier.errors import NOT_SUPPORTED, ReplicationError
 
 OVER_MAX_DATABASES = 254
 
@@ -60,6 +61,22 @@ class StatusVariables:
         return self.charset[0] if self.charset is not None else 45
 
     @property
+    def fraction(self) -> int:
+        """The microseconds of NOW(6). Raises ReplicationError 1235 for a million or more, of which
+        5.6 and 5.7 make no moment ("00:00:01.1000000") and which no session can be set to: they log
+        that of one with `SET timestamp = 1.9999996` (seen on 5.6.24 and 5.7.29)."""
+        if self.microseconds > MOST_MICROSECONDS:
+            raise ReplicationError(
+                NOT_SUPPORTED,
+                f"a statement's moment with {self.microseconds:,} microseconds",
+                hint=(
+                    "leave it out: in memory with --skip-errors 1235, into a server with"
+                    " --start-position behind it"
+                ),
+            )
+        return self.microseconds
+
+    @property
     def foreign_key_checks(self) -> bool:
         """The session's foreign_key_checks."""
         return not (self.flags2 or 0) & NO_FOREIGN_KEY_CHECKS
@@ -68,6 +85,9 @@ class StatusVariables:
     def auto_is_null(self) -> bool:
         """The session's sql_auto_is_null."""
         return bool((self.flags2 or 0) & AUTO_IS_NULL)
+
+
+MOST_MICROSECONDS = 999_999
 
 
 def _string8(cursor: Cursor) -> bytes:

@@ -222,7 +222,7 @@ class StatementApplier:
         cannot be read as the server reads it.
         """
         moment = datetime.fromtimestamp(event.timestamp, UTC) + timedelta(
-            microseconds=query.variables.microseconds
+            microseconds=query.variables.fraction
         )
         session: Session = self.statement.expressions
         session.zone = time_zone((query.variables.time_zone or b"SYSTEM").decode("latin-1"))

@@ -10,6 +10,7 @@ from typing import cast
 import pytest
 
 from applier.binlog.events import Intvar, Rand, UserVar, parse
+from applier.errors import ReplicationError
 from applier.mysql.client.connection import Row, Server
 from applier.mysql.client.dialect import ACCEPTED, TargetDialect
 from applier.mysql.client.session_state import SessionState
@@ -173,3 +174,9 @@ def test_other_kinds() -> None:
     assert not is_atomic_create("CREATE TABLE t (a INT)")
     assert drops_database("/* x */ drop schema a")
     assert not drops_database("DROP TABLE a")
+
+
+def test_a_million_microseconds_are_refused(tmp_path: Path) -> None:
+    """5.7 logs them where timestamp was set to 1.9999996; the text would set it to 1.1."""
+    with pytest.raises(ReplicationError, match="moment with 1,000,000 microseconds"):
+        sent(tmp_path, b"\x0d" + struct.pack("<I", 1_000_000)[:3])

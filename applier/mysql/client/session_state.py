@@ -50,10 +50,9 @@ class SessionState:
         """What must be sent before a statement; `database` is its default database as it is called
         on the target."""
         wanted = dict(self._assignments(query.variables, for_rows=False))
+        fraction = query.variables.fraction
         wanted["timestamp"] = (
-            f"{event.timestamp}.{query.variables.microseconds:06d}"
-            if query.variables.microseconds
-            else str(event.timestamp)
+            f"{event.timestamp}.{fraction:06d}" if fraction else str(event.timestamp)
         )
         if event.flags & THREAD_SPECIFIC:
             wanted["pseudo_thread_id"] = str(query.thread_id)
