@@ -88,7 +88,7 @@ def _moment_value(definition: TableDefinition, at: int) -> Unevaluated:
 def _overwritten(definition: TableDefinition, dialect: Dialect) -> tuple[int, ...]:
     """Virtual TEXT and BLOB columns in a key that another virtual column names: an UPDATE may log
     the new value with bytes of the old one in it (seen on 9.7.4, not on 5.7.29)."""
-    if dialect.mariadb or dialect.old:
+    if not dialect.is_modern:
         return ()
     named: set[str] = set()
     for column in definition.columns:

@@ -99,7 +99,7 @@ def _replace(call: Call) -> Operand:
     """REPLACE. 5.x and MariaDB look for the text before they look at a replacement that is NULL,
     where they search byte by byte (`Item_func_replace::val_str`)."""
     found = text_result(_replaced)(call)
-    if not (call.dialect.old or call.dialect.mariadb):
+    if call.dialect.is_modern:
         return found
     text, wanted, _ = call.arguments
     collation = found.collation or ""
@@ -129,7 +129,7 @@ def _padded(*, left: bool) -> Callable[[Call], Operand]:
                 return None
             if len(value) >= size:
                 return value[:size]
-            if not pad and not (call.dialect.old or call.dialect.mariadb):
+            if not pad and call.dialect.is_modern:
                 raise unsupported(call.sql)
             filler = (pad * size)[: size - len(value)]
             return (filler + value if left else value + filler) if pad else None

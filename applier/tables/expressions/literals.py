@@ -101,7 +101,7 @@ def literal_collation(own: Charset, dialect: Dialect) -> str:
     """The collation that a character set has where an expression names it alone."""
     if own.name != "utf8mb4":
         return own.default_collation
-    return "utf8mb4_general_ci" if dialect.old or dialect.mariadb else "utf8mb4_0900_ai_ci"
+    return "utf8mb4_0900_ai_ci" if dialect.is_modern else "utf8mb4_general_ci"
 
 
 def moment_literal(word: str, text: str) -> Operand:

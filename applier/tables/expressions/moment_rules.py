@@ -39,7 +39,7 @@ def date_rules(column: Column, dialect: Dialect) -> DateRules:
         no_zero_date=SqlModeFlag.NO_ZERO_DATE in sql_mode,
         invalid_dates=SqlModeFlag.ALLOW_INVALID_DATES in sql_mode,
         mariadb=dialect.mariadb,
-        displacements=not (dialect.mariadb or dialect.old),
+        displacements=dialect.is_modern,
     )
 
 

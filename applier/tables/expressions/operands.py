@@ -119,9 +119,14 @@ class Dialect:
     """lower_case_table_names=1."""
 
     @property
+    def is_modern(self) -> bool:
+        """MySQL 8.0 and later."""
+        return not (self.old or self.mariadb)
+
+    @property
     def display_widths(self) -> bool:
         """Whether the server writes integer types with a display width."""
-        return self.old or self.mariadb
+        return not self.is_modern
 
 
 PLAIN = Dialect()

@@ -169,7 +169,7 @@ def _division(left: Operand, right: Operand, sql: str, dialect: Dialect) -> Oper
     next, so that 1/3*3 is 0.999999999 there and 0.9999 from 8.0 on (`do_div_mod`,
     strings/decimal.cc). A zero has no scale, but for one that only they round to.
     """
-    digits, is_modern = min(left.digits + 4, MOST_SCALE), not (dialect.old or dialect.mariadb)
+    digits, is_modern = min(left.digits + 4, MOST_SCALE), dialect.is_modern
 
     def compute(one: Any, two: Any) -> Value:
         if not two:

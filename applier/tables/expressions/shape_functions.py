@@ -170,7 +170,7 @@ def _from_text(only: int | None = None, *, is_old: bool = False) -> Callable[[Ca
     `only`: the one WKB type that it makes; `is_old`: 8.0 and later have it no more."""
 
     def build(call: Call) -> Operand:
-        newer = not (call.dialect.old or call.dialect.mariadb)
+        newer = call.dialect.is_modern
         if (newer and is_old) or any(one.kind is OperandKind.NULL for one in call.arguments[1:]):
             raise unsupported(call.sql)
 

@@ -86,7 +86,7 @@ def _numeric(target: StoreColumn) -> Write:
         number: Callable[[Any], Any] = inner.value
         prepare = number
 
-    digits_differ = target.dialect.old or target.dialect.mariadb
+    digits_differ = not target.dialect.is_modern
     is_copied = _may_be_copied(target)
     rounded = rounded_float(column) if is_copied else float
     # 5.x copies a DATE column into an integer one as a DATETIME (seen on 5.7.29)
