@@ -252,6 +252,8 @@ def test_standard_input() -> None:
         ["replay", "-"],
         ["forecast", "-"],
         ["verify", "-", "--into", "mysql://root@localhost"],
+        ["recover", ".", "--source", "-"],
+        ["recover", ".", "--info", "-"],
     ):
         done = CliRunner().invoke(
             cli, [*command, "--schema", "-"], standalone_mode=False, input="x"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from applier.cli.notes import note
-from applier.cli.parameters.options import DEFAULT_DATABASE_HELP, INPUT, rules_of
+from applier.cli.parameters.options import DEFAULT_DATABASE_HELP, INPUT, check_inputs, rules_of
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, UsageError
 from applier.replica.scheduling import DATABASE, LOGICAL_CLOCK, MODES, MOST_WORKERS
@@ -158,6 +158,7 @@ def command(
     from applier.replica.source import BinlogFiles
     from applier.replica.versions import VERSIONS
 
+    check_inputs(sources, schema, info)
     option_path = Path(asked["my_cnf"]) if asked["my_cnf"] else None
     if option_path is not None and not option_path.is_file():
         raise InputError("there is no such file", code=Code.CANNOT_READ, file=str(option_path))

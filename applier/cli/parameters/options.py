@@ -158,11 +158,14 @@ def check_positions(files: Sequence[str], start: int | None, stop: int | None) -
         )
 
 
-def check_inputs(files: Sequence[str], schema: str | None) -> None:
+def check_inputs(files: Sequence[str], schema: str | None, info: str | None = None) -> None:
     """Standard input is read once. Raises UsageError."""
-    if schema == STANDARD_INPUT and STANDARD_INPUT in files:
+    given = {"--schema": schema == STANDARD_INPUT, "--info": info == STANDARD_INPUT}
+    taken = [name for name, is_taken in given.items() if is_taken]
+    taken += ["a log"] * list(files).count(STANDARD_INPUT)
+    if len(taken) > 1:
         raise UsageError(
-            "--schema and a log both come from standard input",
+            f"{taken[0]} and {taken[1]} both come from standard input",
             code=Code.OPTIONS_CLASH,
             hint="give one of them as a file",
         )
