@@ -17,6 +17,7 @@ import re
 import sys
 import zlib
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any, Protocol
 
@@ -97,6 +98,23 @@ def log_name(path: str | os.PathLike[str]) -> str:
     name = Path(path).name
     stem, dot, suffix = name.rpartition(".")
     return stem if dot and f".{suffix}" in PACKED_SUFFIXES else name
+
+
+def are_listed_in_order(first: Path, second: Path) -> bool:
+    """Whether an index of logs that lies beside both files names the second right behind the first:
+    then one server wrote them, whatever its server_id was."""
+    if first.parent != second.parent:
+        return False
+    try:
+        indexes = [
+            index.read_bytes().decode("utf-8", "surrogateescape").split("\n")
+            for index in first.parent.glob(f"*{INDEX_SUFFIX}")
+        ]
+    except OSError:
+        return False
+    pair = (log_name(first), log_name(second))
+    listed = ([Path(line).name for line in lines if line] for lines in indexes)
+    return any(pair in pairwise(names) for names in listed)
 
 
 def by_number(name: str) -> tuple[str, int, str]:

@@ -35,7 +35,7 @@ from applier.binlog.payload import compressed_start, decompress_event, payload_e
 from applier.binlog.spool import Spool, is_spooled
 from applier.error_codes import Code
 from applier.errors import InputError, cannot_read
-from applier.sources import log_name, source_name
+from applier.sources import are_listed_in_order, log_name, source_name
 from checkpoints.gtid import GtidError, GtidSet
 
 PLAIN_TYPES = KNOWN_TYPES - {
@@ -334,7 +334,7 @@ class _FileEnd:
     """What one file says about the next, and whether it follows the one before."""
 
     def __init__(self, path: Path, previous: _FileEnd | None) -> None:
-        self.name = log_name(path)
+        self.path, self.name = path, log_name(path)
         self.previous = previous
         self.server_id: int | None = None
         self.gtids: GtidSet | None = None
@@ -353,10 +353,12 @@ class _FileEnd:
             raise self._foreign(
                 f"{before.name} is followed by {expected} in the log, not by {self.name}"
             )
-        if before.server_id != self.server_id:
+        is_other = before.server_id != self.server_id
+        if is_other and not are_listed_in_order(before.path, self.path):
             raise self._foreign(
                 f"{self.name} was written by server id {self.server_id}, {before.name} by"
-                f" {before.server_id}"
+                f" {before.server_id}",
+                "; if it is one whose server_id was changed, its index beside the files says so",
             )
         before.previous = None
 
@@ -378,8 +380,8 @@ class _FileEnd:
                 " before"
             )
 
-    def _foreign(self, message: str) -> InputError:
-        hint = "give the files of one server in order and without a gap"
+    def _foreign(self, message: str, more: str = "") -> InputError:
+        hint = f"give the files of one server in order and without a gap{more}"
         return InputError(
             message, code=Code.BAD_FORMAT, file=self.name, position=len(MAGIC), hint=hint
         )

@@ -212,6 +212,28 @@ def test_gap_or_foreign_file(
     assert caught.value.hint is not None
 
 
+@pytest.mark.parametrize(
+    ("index", "is_one_log"),
+    [
+        ("./binlog.000001\n./binlog.000002\n", True),
+        ("/data/binlog.000001\n/data/binlog.000002\n", True),
+        ("./binlog.000001\n", False),
+        ("./binlog.000002\n./binlog.000001\n", False),
+        ("./binlog.000001\n./binlog.000003\n./binlog.000002\n", False),
+    ],
+)
+def test_a_changed_server_id(tmp_path: Path, index: str, is_one_log: bool) -> None:
+    """The server's index says that both files are its own."""
+    files = [write(tmp_path, log()), write(tmp_path, log(server_id=2), "binlog.000002")]
+    (tmp_path / "binlog.index").write_text(index)
+    if is_one_log:
+        assert types(files) == [15, 15]
+        return
+    with pytest.raises(InputError, match="written by server id 2") as caught:
+        types(files)
+    assert "its index beside the files" in str(caught.value.hint)
+
+
 def test_relay_log_recovery_empties_the_received_set(tmp_path: Path) -> None:
     received = struct.pack("<Q16sQQQ", 1, UUID, 1, 1, 5)
     first = write(tmp_path, log((35, received, 0x40)), "relay.000001")

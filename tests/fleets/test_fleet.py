@@ -224,6 +224,13 @@ BAD: dict[str, tuple[Any, str]] = {
 }  # fmt: skip
 
 
+def test_an_index_vouches_for_a_changed_server_id(tmp_path: Path) -> None:
+    file, shop = made_fleet(tmp_path), tmp_path / "shop-002"
+    foreign(shop)
+    (shop / "binlog.index").write_text("".join(f"./binlog.00000{n}\n" for n in (1, 2, 3)))
+    assert [one.error for one in applier.fleet(file).outcomes] == [None, None, None]
+
+
 @pytest.mark.parametrize("what", BAD)
 def test_what_cannot_be_read_costs_its_source(tmp_path: Path, what: str) -> None:
     file = made_fleet(tmp_path)
