@@ -16,6 +16,17 @@ SCRIPTS: Scripts = (
     (
         ALL,
         """
+CREATE TABLE years (id INT PRIMARY KEY, y YEAR, z YEAR NOT NULL, v VARCHAR(9));
+INSERT INTO years VALUES (1, '', ' ', ''), (2, '0', '70', '  '), (3, '69', '1999', '0'), (4, 0, 0, '');
+UPDATE years SET y = v, z = '' WHERE id < 4;
+SET sql_mode = 'STRICT_ALL_TABLES';
+INSERT IGNORE INTO years VALUES (5, '', '', '5');
+UPDATE IGNORE years SET z = v;
+""",
+    ),
+    (
+        ALL,
+        """
 CREATE TABLE numbers (id INT AUTO_INCREMENT PRIMARY KEY, v INT);
 SET insert_id = 4;
 INSERT IGNORE INTO numbers (id, v) VALUES (5, 1), (NULL, 2), (NULL, 3), (30, 4), (NULL, 5);

@@ -253,6 +253,8 @@ def _year(target: StoreColumn) -> Write:
         raise target.unknown()
 
     def write(value: Value, _session: Session) -> Stored:
+        if isinstance(value, str) and not value.strip(" "):
+            return convert(0)  # 0000, where '0' is 2000; an error in strict mode
         if isinstance(value, str) and not (value.isdigit() and len(value) in (1, 2, 4)):
             raise target.unknown()
         return convert(value)
