@@ -17,7 +17,8 @@ SCRIPTS: Scripts = (
         ALL,
         """
 CREATE TABLE years (id INT PRIMARY KEY, y YEAR, z YEAR NOT NULL, v VARCHAR(9));
-INSERT INTO years VALUES (1, '', ' ', ''), (2, '0', '70', '  '), (3, '69', '1999', '0'), (4, 0, 0, '');
+INSERT INTO years VALUES (1, '', ' ', ''), (2, '0', '70', '  '),
+    (3, '69', '1999', '0'), (4, 0, 0, '');
 UPDATE years SET y = v, z = '' WHERE id < 4;
 SET sql_mode = 'STRICT_ALL_TABLES';
 INSERT IGNORE INTO years VALUES (5, '', '', '5');
