@@ -28,8 +28,8 @@ from applier.binlog.columnar.layout import (
     raw_column,
     undecodable,
 )
-from applier.binlog.columnar.registry import Registry, address
-from applier.binlog.columnar.scanner import Bytes, Chunk, Scanner
+from applier.binlog.columnar.registry import Bytes, Registry, address
+from applier.binlog.columnar.scanner import Chunk, Scanner
 from applier.binlog.columnar.table_batch import Paths, TableBatch, Wants
 from applier.binlog.columnar.table_ids import Integers
 from applier.binlog.images.partial_rows import unknown_options

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from applier.binlog.columnar.control import Image, Scan, SchemaEntry, ShapeEntry
 from applier.binlog.columnar.layout import TableLayout
@@ -21,10 +20,11 @@ from applier.binlog.table_map import parse_table_map
 from applier.error_codes import Code
 from applier.errors import InputError
 
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 MAX_SHAPES = 32_767
 
 
-def address(data: npt.NDArray[Any]) -> int:
+def address(data: np.ndarray[Any, Any]) -> int:
     """Where the numbers of an array stand in memory."""
     return int(data.ctypes.data)
 
@@ -38,7 +38,7 @@ class Registry:
         self.text = text
         self.layouts: list[TableLayout] = []
         self._by_body: dict[bytes, int] = {}
-        self._kept: dict[bytes, npt.NDArray[np.uint8]] = {}
+        self._kept: dict[bytes, Bytes] = {}
         self._ids = TableIds()
         self._schemas = np.zeros((16, SchemaEntry.SIZE_OF_ENTRY), np.int64)
         self._shapes = np.zeros((64, ShapeEntry.SIZE_OF_ENTRY), np.int64)
@@ -88,7 +88,7 @@ class Registry:
         self._schemas[number, SchemaEntry.WANTED] = wanted
         return number
 
-    def _keep(self, data: bytes) -> npt.NDArray[np.uint8]:
+    def _keep(self, data: bytes) -> Bytes:
         """The bytes at an address that stays; equal bytes are kept once."""
         kept = self._kept.get(data)
         if kept is None:

@@ -14,13 +14,12 @@ import os
 from collections.abc import Generator, Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from applier.binlog import payload
 from applier.binlog.columnar.cache import load_kernel
 from applier.binlog.columnar.checksum_tables import crc_tables
 from applier.binlog.columnar.control import Class, EventKind, Ref, Scan, ScanStatus
-from applier.binlog.columnar.registry import Registry, address
+from applier.binlog.columnar.registry import Bytes, Registry, address
 from applier.binlog.columnar.table_ids import Integers
 from applier.binlog.header import (
     COMPRESSED,
@@ -38,7 +37,6 @@ from applier.error_codes import Code
 from applier.errors import InputError
 from applier.sources import log_name
 
-Bytes = npt.NDArray[np.uint8]
 REFS_PER_CHUNK = 1 << 16
 PIECE_BYTES = 4_000_000
 """Compressed content is unpacked by this many bytes at a time."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-import numpy.typing as npt
 
 from applier.binlog.columnar.control import Id
 
-Integers = npt.NDArray[np.int64]
+Integers = np.ndarray[Any, np.dtype[np.int64]]
+"""As npt.NDArray[np.int64], without the time to load numpy.typing."""
 _FIRST_IDS = 256
 
 
