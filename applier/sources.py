@@ -18,7 +18,7 @@ import sys
 import zlib
 from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import IO, Any, Protocol
 
 from applier.error_codes import Code
@@ -100,21 +100,29 @@ def log_name(path: str | os.PathLike[str]) -> str:
     return stem if dot and f".{suffix}" in PACKED_SUFFIXES else name
 
 
+def names_in_index(content: bytes) -> list[str]:
+    """The logs that an index of logs names, without their folders."""
+    lines = content.decode("utf-8", "surrogateescape").split("\n")
+    return [PurePath(line).name for line in lines if line]
+
+
+def next_log_name(name: str) -> str | None:
+    """How the log behind this one is called; None for a name without a number."""
+    match = re.fullmatch(r"(.*\.)(\d+)", name)
+    return None if match is None else f"{match[1]}{int(match[2]) + 1:0{len(match[2])}d}"
+
+
 def are_listed_in_order(first: Path, second: Path) -> bool:
     """Whether an index of logs that lies beside both files names the second right behind the first:
     then one server wrote them, whatever its server_id was."""
     if first.parent != second.parent:
         return False
+    pair = log_name(first), log_name(second)
     try:
-        indexes = [
-            index.read_bytes().decode("utf-8", "surrogateescape").split("\n")
-            for index in first.parent.glob(f"*{INDEX_SUFFIX}")
-        ]
+        indexes = [index.read_bytes() for index in first.parent.glob(f"*{INDEX_SUFFIX}")]
     except OSError:
         return False
-    pair = (log_name(first), log_name(second))
-    listed = ([Path(line).name for line in lines if line] for lines in indexes)
-    return any(pair in pairwise(names) for names in listed)
+    return any(pair in pairwise(names_in_index(content)) for content in indexes)
 
 
 def by_number(name: str) -> tuple[str, int, str]:
@@ -163,17 +171,9 @@ def _in_folder(address: Address) -> list[str]:
     keys = [key for key, is_a_folder in inside(address) if not is_a_folder]
     indexes = [key for key in keys if key.endswith(INDEX_SUFFIX)]
     if len(indexes) == 1:
-        lines = (
-            RemoteFile(address.at(indexes[0]))
-            .stream()
-            .read()
-            .decode("utf-8", "surrogateescape")
-            .split("\n")
-        )
+        names = names_in_index(RemoteFile(address.at(indexes[0])).stream().read())
         folder = indexes[0].rpartition("/")[0]
-        return [
-            str(address.at(f"{folder}/{Path(line).name}".lstrip("/"))) for line in lines if line
-        ]
+        return [str(address.at(f"{folder}/{name}".lstrip("/"))) for name in names]
     logs = [key for key in keys if re.search(r"\.\d{6,}$", log_name(key))]
     if not logs:
         raise InputError(

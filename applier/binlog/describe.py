@@ -147,9 +147,10 @@ def user_value(variable: log.UserVar) -> str:
 
         if len(value) >= 2 + decimal_bytes(value[0], value[1]):
             return decimal_to_text(value[0], value[1])(value[2:])
-    literal = '""' if not value else f"0x{value.hex().upper()}"
-    if value and variable.is_mariadb:
-        literal = f"X'{value.hex().upper()}'"
+    digits = value.hex().upper()
+    literal = f"X'{digits}'" if variable.is_mariadb else f"0x{digits}"
+    if not digits:
+        literal = '""'
     data_type = f"/*{variable.data_type}*/" if variable.data_type else ""
     return (
         f"{data_type}_{charset_of_collation(variable.collation).name} {literal} COLLATE"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import overload
 
 from applier.binlog.header import HEADER_LENGTH, MAGIC
@@ -18,7 +18,7 @@ from applier.binlog.reader import LogReader, open_log
 from applier.error_codes import Code
 from applier.errors import InputError
 from applier.remote import address_of
-from applier.sources import INDEX_SUFFIX, expanded
+from applier.sources import INDEX_SUFFIX, expanded, names_in_index
 
 PIECE_BYTES = 8 << 20
 """What is handed out between two looks at the index and at `stopped`."""
@@ -68,10 +68,7 @@ class IndexedLogs(Sequence[str]):
                 file=str(self.index_file),
             )
         if content != self._seen:
-            lines = content.decode("utf-8", "surrogateescape").split("\n")
-            self._names = [
-                str(self.index_file.parent / PurePath(line).name) for line in lines if line
-            ]
+            self._names = [str(self.index_file.parent / name) for name in names_in_index(content)]
             self._seen = content
         return self._names
 

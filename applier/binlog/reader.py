@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import mmap
 import os
-import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePath
+from typing import Protocol
 
 from applier.binlog.header import (
     CHECKSUM_LENGTH,
@@ -35,7 +35,7 @@ from applier.binlog.payload import compressed_start, decompress_event, payload_e
 from applier.binlog.spool import Spool, is_spooled
 from applier.error_codes import Code
 from applier.errors import InputError, cannot_read
-from applier.sources import are_listed_in_order, log_name, source_name
+from applier.sources import are_listed_in_order, log_name, next_log_name, source_name
 from checkpoints.gtid import GtidError, GtidSet
 
 PLAIN_TYPES = KNOWN_TYPES - {
@@ -330,6 +330,44 @@ def _bad_length(type_code: int, length: int, shortest: int, *, at_start: bool) -
     )
 
 
+ORDER_HINT = "give the files of one server, each once, in order and without a gap"
+
+
+class WrittenLog(Protocol):
+    """A log, and the server that wrote it."""
+
+    @property
+    def path(self) -> str | Path:
+        """Where it lies."""
+
+    @property
+    def name(self) -> str:
+        """Its own name."""
+
+    @property
+    def server_id(self) -> int | None:
+        """The one that its first format description has."""
+
+
+def check_next(before: WrittenLog, after: WrittenLog, expected: str | None, *, file: str) -> None:
+    """Raises InputError where `after` is not the log behind `before`, which is called `expected`
+    (None: anything). `file`: what the message calls it."""
+    hint = ORDER_HINT
+    if expected is not None and expected != after.name:
+        problem = f"{before.name} is followed by {expected} in the log, not by {after.name}"
+    elif before.server_id != after.server_id and not are_listed_in_order(
+        Path(before.path), Path(after.path)
+    ):
+        problem = (
+            f"{after.name} was written by server id {after.server_id}, {before.name} by"
+            f" {before.server_id}"
+        )
+        hint += "; if the server_id of one was changed, put its index beside the files"
+    else:
+        return
+    raise InputError(problem, code=Code.BAD_FORMAT, file=file, position=len(MAGIC), hint=hint)
+
+
 class _FileEnd:
     """What one file says about the next, and whether it follows the one before."""
 
@@ -348,18 +386,7 @@ class _FileEnd:
         self.server_id, before = description.server_id, self.previous
         if before is None:
             return
-        expected = before._expected_name()
-        if expected is not None and expected != self.name:
-            raise self._foreign(
-                f"{before.name} is followed by {expected} in the log, not by {self.name}"
-            )
-        is_other = before.server_id != self.server_id
-        if is_other and not are_listed_in_order(before.path, self.path):
-            raise self._foreign(
-                f"{self.name} was written by server id {self.server_id}, {before.name} by"
-                f" {before.server_id}",
-                "; if it is one whose server_id was changed, its index beside the files says so",
-            )
+        check_next(before, self, before._expected_name(), file=self.name)
         before.previous = None
 
     def check_gtids(self, event: Event) -> None:
@@ -375,16 +402,14 @@ class _FileEnd:
             ) from None
         before = self.previous.gtids if self.previous is not None else None
         if before is not None and not before.issubset(self.gtids):
-            raise self._foreign(
-                f"{self.name} does not know the transactions {before.subtract(self.gtids)} from"
-                " before"
+            missing = before.subtract(self.gtids)
+            raise InputError(
+                f"{self.name} does not know the transactions {missing} from before",
+                code=Code.BAD_FORMAT,
+                file=self.name,
+                position=len(MAGIC),
+                hint=ORDER_HINT,
             )
-
-    def _foreign(self, message: str, more: str = "") -> InputError:
-        hint = f"give the files of one server in order and without a gap{more}"
-        return InputError(
-            message, code=Code.BAD_FORMAT, file=self.name, position=len(MAGIC), hint=hint
-        )
 
     def _expected_name(self) -> str | None:
         last = self.last
@@ -397,10 +422,7 @@ class _FileEnd:
             and not last.flags & EventFlag.ARTIFICIAL
         ):
             return PurePath(last.data[8:].decode("utf-8", "surrogateescape")).name
-        match = re.fullmatch(r"(.*\.)(\d+)", self.name)
-        if match is None:
-            return None
-        return f"{match[1]}{int(match[2]) + 1:0{len(match[2])}d}"
+        return next_log_name(self.name)
 
 
 def _foreign(magic: bytes) -> str | None:

@@ -11,6 +11,7 @@ from applier.binlog.cursor import Cursor
 from applier.errors import NOT_SUPPORTED, ReplicationError
 
 OVER_MAX_DATABASES = 254
+MOST_MICROSECONDS = 999_999
 
 
 AUTO_IS_NULL, NO_FOREIGN_KEY_CHECKS, RELAXED_UNIQUE_CHECKS = 1 << 14, 1 << 26, 1 << 27
@@ -62,17 +63,14 @@ class StatusVariables:
 
     @property
     def fraction(self) -> int:
-        """The microseconds of NOW(6). Raises ReplicationError 1235 for a million or more, of which
-        5.6 and 5.7 make no moment ("00:00:01.1000000") and which no session can be set to: they log
-        that of one with `SET timestamp = 1.9999996` (seen on 5.6.24 and 5.7.29)."""
+        """The microseconds of NOW(6). Raises ReplicationError 1235 for a million: 5.6.24 and 5.7.29
+        log that after `SET timestamp = 1.9999996`, NOW(6) is "00:00:01.1000000" there, and no value
+        of `timestamp` says the same to another server."""
         if self.microseconds > MOST_MICROSECONDS:
             raise ReplicationError(
                 NOT_SUPPORTED,
                 f"a statement's moment with {self.microseconds:,} microseconds",
-                hint=(
-                    "leave it out: in memory with --skip-errors 1235, into a server with"
-                    " --start-position behind it"
-                ),
+                hint="skip the statement with --skip-errors 1235",
             )
         return self.microseconds
 
@@ -85,9 +83,6 @@ class StatusVariables:
     def auto_is_null(self) -> bool:
         """The session's sql_auto_is_null."""
         return bool((self.flags2 or 0) & AUTO_IS_NULL)
-
-
-MOST_MICROSECONDS = 999_999
 
 
 def _string8(cursor: Cursor) -> bytes:

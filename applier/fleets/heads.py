@@ -3,7 +3,6 @@ anybody reads all of them."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -11,15 +10,14 @@ from itertools import pairwise
 from pathlib import Path
 
 from applier.binlog.header import EventFlag, FormatDescription
-from applier.binlog.reader import FRAME_TYPES, LogReader
+from applier.binlog.reader import FRAME_TYPES, ORDER_HINT, LogReader, check_next
 from applier.error_codes import Code
 from applier.errors import InputError, cannot_read
 from applier.remote import RemoteFile, address_of
-from applier.sources import are_listed_in_order, log_name, source_name
+from applier.sources import log_name, next_log_name, source_name
 
 READERS = 16
 """Heads that are read at once: on a store each takes a while, and no time of this process."""
-_HINT = "give the files of one server, each once, in order and without a gap"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,23 +65,11 @@ def check(found: Sequence[LogHead]) -> list[str]:
         other = seen.setdefault(one.name, one)
         if other is not one:
             problem = f"{source_name(other.path)} is a log of the same name and positions"
-            raise InputError(problem, code=Code.BAD_FORMAT, file=source_name(one.path), hint=_HINT)
-    for before, after in pairwise(found):
-        expected = _next_name(before.name)
-        if expected is not None and expected != after.name:
-            problem = f"{before.name} is followed by {expected} in the log, not by {after.name}"
-        elif before.server_id != after.server_id and not are_listed_in_order(
-            Path(before.path), Path(after.path)
-        ):
-            problem = (
-                f"{after.name} was written by server id {after.server_id}, {before.name} by"
-                f" {before.server_id}"
+            raise InputError(
+                problem, code=Code.BAD_FORMAT, file=source_name(one.path), hint=ORDER_HINT
             )
-        else:
-            continue
-        raise InputError(
-            problem, code=Code.BAD_FORMAT, file=source_name(after.path), position=4, hint=_HINT
-        )
+    for before, after in pairwise(found):
+        check_next(before, after, next_log_name(before.name), file=source_name(after.path))
     changes = [
         (before, after) for before, after in pairwise(found) if before.version != after.version
     ]
@@ -91,11 +77,6 @@ def check(found: Sequence[LogHead]) -> list[str]:
         f"{after.name} is the first log of {after.version}, those before it are of {before.version}"
         for before, after in changes
     ]
-
-
-def _next_name(name: str) -> str | None:
-    match = re.fullmatch(r"(.*\.)(\d+)", name)
-    return None if match is None else f"{match[1]}{int(match[2]) + 1:0{len(match[2])}d}"
 
 
 def stamp(path: str) -> tuple[int, int]:

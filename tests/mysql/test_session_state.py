@@ -14,7 +14,6 @@ from applier.errors import ReplicationError
 from applier.mysql.client.connection import Row, Server
 from applier.mysql.client.dialect import ACCEPTED, TargetDialect
 from applier.mysql.client.session_state import SessionState
-from applier.mysql.client.user_variables import preparation
 from applier.mysql.feed import Feed
 from applier.mysql.statements.ddl import (
     commits_by_itself,
@@ -23,6 +22,7 @@ from applier.mysql.statements.ddl import (
     is_atomic_create,
     names_in,
 )
+from applier.mysql.statements.user_variables import preparation
 from applier.options import parse_options
 from applier.tables.sql.statement_kind import is_temporary
 from tests.binlog.build import log, query, write

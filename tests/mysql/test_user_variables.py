@@ -74,3 +74,22 @@ def test_shapes_keep_their_types(server_factory: ServerFactory) -> None:
         for number in range(len(SHAPES)):
             for sql in (f"SHOW CREATE TABLE shapes.t{number}", f"SELECT * FROM shapes.t{number}"):
                 assert target.query(sql) == source.query(sql)
+
+
+def test_a_moment_that_no_session_has_can_be_skipped(server_factory: ServerFactory) -> None:
+    """5.7 logs a million microseconds; the statement is refused, and goes with --skip-errors."""
+    source, target = (
+        server_factory("5.7", options={"binlog_format": "STATEMENT", "server_id": number})
+        for number in (1, 2)
+    )
+    with closing(source), closing(target):
+        source.execute("CREATE DATABASE moments", "CREATE TABLE moments.t (a TIMESTAMP(6) NULL)")
+        for moment in ("1.9999996", "2.5"):
+            source.execute(f"SET timestamp = {moment}", "INSERT INTO moments.t VALUES (NOW(6))")
+        log, options = str(source.binlog_files()[-1]), IntoOptions()
+        stopped = replay_into([log], endpoint(target), parse_options(), options)
+        assert stopped.error is not None
+        assert stopped.error.number == 1235
+        skipping = parse_options(skip_errors="1235")
+        assert replay_into([log], endpoint(target), skipping, options).error is None
+        assert target.query("SELECT UNIX_TIMESTAMP(a) + 0e0 FROM moments.t") == ((2.5,),)

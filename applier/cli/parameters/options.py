@@ -162,7 +162,7 @@ def check_inputs(files: Sequence[str], schema: str | None, info: str | None = No
     """Standard input is read once. Raises UsageError."""
     given = {"--schema": schema == STANDARD_INPUT, "--info": info == STANDARD_INPUT}
     taken = [name for name, is_taken in given.items() if is_taken]
-    taken += ["a log"] * list(files).count(STANDARD_INPUT)
+    taken += ["a log", "another log"][: list(files).count(STANDARD_INPUT)]
     if len(taken) > 1:
         raise UsageError(
             f"{taken[0]} and {taken[1]} both come from standard input",

@@ -20,7 +20,6 @@ from applier.mysql.client.connection import TRANSIENT
 from applier.mysql.client.dialect import TargetDialect
 from applier.mysql.client.pipeline import PipelineStatement
 from applier.mysql.client.session_state import SessionState
-from applier.mysql.client.user_variables import preparation
 from applier.mysql.feed import Format, SourceTransaction
 from applier.mysql.outcome import Remark, place_of
 from applier.mysql.statements.accounts import with_invoker
@@ -30,6 +29,7 @@ from applier.mysql.statements.ddl import (
     passed_by_replica,
     takes_account,
 )
+from applier.mysql.statements.user_variables import preparation
 from applier.options import ReplayOptions
 from applier.tables.sql.statement_names import is_wanted
 
@@ -219,15 +219,26 @@ class Writer:
             return
         preparing, self._preparing = self._preparing, []
         if is_wanted(self.options.only, query):
-            self._out += preparing
-            self._run(event, query, query.sql.rstrip(b" \t\r\n;\0"), allowed)
+            self._run(event, query, query.sql.rstrip(b" \t\r\n;\0"), allowed, preparing)
 
-    def _run(self, event: Event, query: Query, sql: bytes, allowed: frozenset[int]) -> None:
-        database = self.target_database(query)
+    def _run(
+        self,
+        event: Event,
+        query: Query,
+        sql: bytes,
+        allowed: frozenset[int],
+        preparing: list[PipelineStatement],
+    ) -> None:
+        database = self.target_database(query).encode("utf-8", "surrogateescape")
         self._rows_state = None
-        prepare = self.state.for_statement(
-            event, query, database.encode("utf-8", "surrogateescape")
-        )
+        try:
+            prepare = self.state.for_statement(event, query, database)
+        except ReplicationError as refused:
+            if refused.number not in self._skipped(allowed):
+                raise
+            self._passed_over(event, allowed, frozenset())(refused)
+            return
+        self._out += preparing
         self._out += [PipelineStatement(text, event) for text in prepare]
         text, passed = text_of(query), frozenset[int]()
         if query.variables.invoker is not None and takes_account(text):
@@ -283,12 +294,12 @@ class Writer:
         how = (b"", b" IGNORE", b" REPLACE")[load.duplicate_handling % 3]
         name = b" LOCAL INFILE '" + str(path).encode() + b"'" + how + b" INTO"
         self.loads_files = True
-        self._out += preparing
         self._run(
             event,
             load.query,
             sql[: load.name_start].rstrip() + name + sql[load.name_end :],
             allowed,
+            preparing,
         )
 
     def target_database(self, query: Query) -> str:

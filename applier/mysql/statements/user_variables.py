@@ -14,6 +14,7 @@ from applier.binlog.types.numbers import decimal_to_text
 from applier.errors import NOT_SUPPORTED, ReplicationError
 from applier.mysql.client.dialect import TargetDialect
 from applier.mysql.client.session_state import hex_literal, quoted
+from applier.mysql.statements.literals import double_literal
 
 _SRID_BYTES = 4
 _SHAPES = {
@@ -42,7 +43,7 @@ def _value(variable: UserVar, dialect: TargetDialect) -> str:
     if raw is None:
         return "NULL"
     if variable.type == REAL:
-        return _double(struct.unpack("<d", raw)[0])
+        return double_literal(struct.unpack("<d", raw)[0])
     if variable.type == INTEGER:
         return str(int.from_bytes(raw, "little", signed=not variable.unsigned))
     if variable.type == DECIMAL:
@@ -52,11 +53,6 @@ def _value(variable: UserVar, dialect: TargetDialect) -> str:
     own = collation_name(variable.collation), charset_of_collation(variable.collation).name
     collation, charset = dialect.collations.get(variable.collation, own)
     return f"_{charset} {hex_literal(raw)} COLLATE `{collation}`"
-
-
-def _double(number: float) -> str:
-    text = repr(number)
-    return text if "e" in text else text + "e0"
 
 
 def _shape_expression(raw: bytes, data_type: str) -> str:
@@ -88,4 +84,4 @@ def _line(wkb: Cursor) -> str:
 
 
 def _point(wkb: Cursor) -> str:
-    return f"POINT({', '.join(map(_double, struct.unpack('<dd', wkb.take(16))))})"
+    return f"POINT({', '.join(map(double_literal, struct.unpack('<dd', wkb.take(16))))})"
