@@ -330,7 +330,7 @@ def _bad_length(type_code: int, length: int, shortest: int, *, at_start: bool) -
     )
 
 
-ORDER_HINT = "give the files of one server, each once, in order and without a gap"
+ORDER_HINT = "give the files of one server in order and without a gap, each once"
 
 
 class WrittenLog(Protocol):
