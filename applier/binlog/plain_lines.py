@@ -27,7 +27,7 @@ from applier.binlog.table_map import TableMap
 from applier.binlog.transactions import TransactionTracker
 
 if TYPE_CHECKING:
-    from applier.binlog.columnar.text_lines import LineWriter
+    from applier.binlog.columnar.text.text_lines import LineWriter
 
 SMALLEST_LOG_BYTES = 4_000_000
 """For less the kernel is not worth its start,"""
@@ -152,7 +152,7 @@ def _compiled(log_bytes: int) -> LineWriter | None:
     if log_bytes < SMALLEST_LOG_BYTES or find_spec("numba") is None or find_spec("numpy") is None:
         return None
     from applier.binlog.columnar.cache import cached_file
-    from applier.binlog.columnar.text_lines import LineWriter
+    from applier.binlog.columnar.text.text_lines import LineWriter
 
     return (
         LineWriter()

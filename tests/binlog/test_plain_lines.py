@@ -18,8 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from applier.binlog import plain_lines, wire
-from applier.binlog.columnar import text_lines
-from applier.binlog.columnar.text_lines import STATUS_VARIABLES, Lines
+from applier.binlog.columnar.text import text_lines
+from applier.binlog.columnar.text.text_lines import STATUS_VARIABLES, Lines
 from applier.binlog.listing import Listing
 from applier.binlog.status_vars import VARIABLES, parse_status_variables
 from applier.cli.main import main

@@ -26,12 +26,12 @@ import llvmlite.binding as llvm
 SOURCES = (
     "control.py", "memory.py", "checksum_tables.py", "crc_kernel.py", "scan_kernel.py",
     "value_kernels.py", "decode_kernel.py", "packet_kernel.py", "loads_kernel.py",
-    "text_control.py",
-    "text_values.py", "text_kernel.py", "cache.py",
+    "text/text_control.py", "text/text_values.py", "text/text_doubles.py", "text/text_json.py",
+    "text/text_columns.py", "text/text_kernel.py", "../types/json.py", "cache.py",
 )  # fmt: skip
 MODULES = {
     "scan": "scan_kernel", "decode": "decode_kernel", "unpack": "packet_kernel",
-    "loads": "loads_kernel", "lines": "text_kernel",
+    "loads": "loads_kernel", "lines": "text.text_kernel",
 }  # fmt: skip
 """Kernel -> the module with the function of that name."""
 PROTOTYPE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)

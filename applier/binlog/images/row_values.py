@@ -23,6 +23,7 @@ from applier.binlog.images.row_decoder import Image, ImageColumn, RowsReader, ro
 from applier.binlog.rows import RowsHead
 from applier.binlog.table_map import SourceColumn, TableMap
 from applier.binlog.types import TYPES, to_text
+from applier.binlog.types.numbers import finite, float_to_python
 from applier.error_codes import Code
 from applier.errors import InputError
 from lookup.table import Column
@@ -114,8 +115,8 @@ def shown_as(source: SourceColumn, column: Column | None) -> Callable[[Any], Val
         year = to_text(column)
         return lambda stored: int(year(stored))
     if column.type in ("float", "double"):
-        number = to_text(column)
-        return lambda stored: float(number(stored))
+        number = float_to_python(column)
+        return lambda stored: finite(number(stored))
     convert: Callable[[Any], str] = to_text(column)
     return _hex(convert) if TYPES[column.type].encoding == "hex" else convert
 

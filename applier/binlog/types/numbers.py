@@ -34,11 +34,14 @@ _ALL_FIXED = 10.0**LONGEST_FIXED
 """Below it no number of Python's repr without an exponent is one that the server writes with it."""
 
 
+def finite(value: float) -> float:
+    """A double as the server shows it: what is no number, or infinite, is 0 (`my_gcvt`)."""
+    return value if math.isfinite(value) else 0.0
+
+
 def double_text(value: float) -> str:
     """A double as the server prints it: the shortest digits that read back to the same number."""
-    if value != value or value in (float("inf"), float("-inf")):
-        return "0"
-    shortest = repr(value)
+    shortest = repr(finite(value))
     if "e" not in shortest and abs(value) < _ALL_FIXED:  # most numbers: Python writes the same
         return shortest.removesuffix(".0")
     sign, digits, exponent = Decimal(shortest).as_tuple()

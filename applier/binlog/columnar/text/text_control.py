@@ -48,7 +48,13 @@ class TextBlock(IntEnum):
     """each in WORD_WIDTH bytes, of which the last is its length"""
     VARIABLES = SHAPES + 19
     """bytes of each status variable of a QUERY event, by its code; 0 for one that Python reads"""
-    SIZE_OF_BLOCK = SHAPES + 20
+    PRINTABLE = SHAPES + 20
+    """a bit for each code point below 65,536"""
+    TENS = SHAPES + 21
+    """`powers_of_ten`"""
+    FRAMES = SHAPES + 22
+    """room for the containers of a JSON document that are open: `Open`"""
+    SIZE_OF_BLOCK = SHAPES + 23
 
 
 NAME_WIDTH = 20
@@ -152,7 +158,8 @@ class TextKind(IntEnum):
     UNSIGNED = 2
     BITS = 3
     TEXT = 4
-    """printable ASCII between quotes; for any other text a hole"""
+    """printable ASCII between quotes, and with FIRST = 1 printable characters of UTF-8 in up to
+    three bytes; for any other text a hole"""
     HEX = 5
     """FIRST = bytes to fill up to with zeros"""
     DECIMAL = 6
@@ -162,6 +169,29 @@ class TextKind(IntEnum):
     """FIRST = digits of fractional seconds, for this and the next two"""
     TIMESTAMP = 9
     TIME = 10
+    YEAR = 11
+    FLOAT = 12
+    DOUBLE = 13
+    JSON = 14
+
+
+class Open(IntEnum):
+    """An array or object of a JSON document that is being written."""
+
+    KIND = 0
+    DATA = 1
+    END = 2
+    WIDTH = 3
+    """bytes of its offsets"""
+    COUNT = 4
+    NEXT = 5
+    """which member comes next"""
+    VALUES = 6
+    """address of its first value's entry"""
+    VALUE_KIND = 7
+    VALUE_START = 8
+    """of the member that is being written"""
+    SIZE_OF_ENTRY = 9
 
 
 class Hole(IntEnum):
@@ -179,3 +209,29 @@ class Hole(IntEnum):
     POSITION = 6
     """of its event"""
     SIZE_OF_ENTRY = 7
+
+
+LEAST_POWER, MOST_POWER = -292, 324
+"""Powers of ten that a double may have to be multiplied by."""
+
+
+def powers_of_ten() -> list[tuple[int, int]]:
+    """Each power as 128 bits, the first of which is set, rounded up: high and low half as signed
+    numbers."""
+    found = []
+    for power in range(LEAST_POWER, MOST_POWER + 1):
+        shift = 127 - whole_log2(power)
+        bits = -(
+            -(10 ** max(power, 0) << max(shift, 0)) // (10 ** max(-power, 0) << max(-shift, 0))
+        )
+        found.append((_signed(bits >> 64), _signed(bits & (1 << 64) - 1)))
+    return found
+
+
+def _signed(word: int) -> int:
+    return word - (1 << 64) if word >> 63 else word
+
+
+def whole_log2(power: int) -> int:
+    """The whole part of the logarithm to base 2 of a power of ten, for all powers here."""
+    return power * 1741647 >> 19

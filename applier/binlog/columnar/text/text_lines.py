@@ -8,8 +8,8 @@ for, and the values that it leaves out.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Iterator, Sequence
+from ctypes import string_at
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from applier.binlog.header import SERVER_NAMES, EventType, FormatDescription
 from applier.binlog.images.row_values import UNREADABLE, ShownColumn, ShownRows, is_number
 from applier.binlog.rows import RowsHead
 from applier.binlog.table_map import TableMap
+from applier.binlog.types.json import MAX_DEPTH
 
 if TYPE_CHECKING:
     from applier.binlog.columnar.table_ids import Integers
@@ -33,7 +34,9 @@ STATUS_VARIABLES = {
 }  # fmt: skip
 """Bytes of those that change nothing in the Info of a BEGIN; see `status_vars`."""
 PRINTABLE = bytes(range(0x20, 0x7F)) + b"  "
-ENCODING, ERRORS = "utf-8", "surrogatepass"
+UTF8 = "utf-8"
+"""The codec of character sets that are UTF-8, of up to three or four bytes."""
+ENCODING, ERRORS = UTF8, "surrogatepass"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +81,8 @@ class LineWriter(KnownHeads):
     def __init__(self) -> None:
         import numpy as np
 
-        from applier.binlog.columnar import text_control as control
         from applier.binlog.columnar.cache import load_kernel
+        from applier.binlog.columnar.text import text_control as control
 
         super().__init__(control.TextBlock.SIZE_OF_BLOCK, control.TextShape.SIZE_OF_ENTRY)
         self._kernel = load_kernel("lines").call
@@ -98,6 +101,9 @@ class LineWriter(KnownHeads):
             _names(control.NAME_WIDTH),
             _words(control.WORD_WIDTH, control.WORD_TEXTS),
             _variables(),
+            _printable(),
+            np.array(control.powers_of_ten(), np.int64),
+            np.zeros((MAX_DEPTH, control.Open.SIZE_OF_ENTRY), np.int64),
         ]
         self._tables: list[TableMap] = []
         self._rows: list[tuple[RowsHead, TableMap]] = []
@@ -110,7 +116,9 @@ class LineWriter(KnownHeads):
         block[item.OUT], block[item.ROOM] = address(self._out), len(self._out)
         block[item.HOLES], block[item.HOLES_CAPACITY] = address(self._holes), len(self._holes)
         block[item.GTID] = address(self._gtid)
-        block[item.NAMES], block[item.WORDS], block[item.VARIABLES] = map(address, self._fixed)
+        places = item.NAMES, item.WORDS, item.VARIABLES, item.PRINTABLE, item.TENS, item.FRAMES
+        for place, array in zip(places, self._fixed, strict=True):
+            block[place] = address(array)
 
     def start(self, fde: FormatDescription, *, verify: bool, with_rows: bool, file: str) -> bool:
         """A file with this format description; `file` is how its lines begin. False: its layout is
@@ -236,18 +244,24 @@ class LineWriter(KnownHeads):
 
     def _filled(self, text: bytes, position: int) -> Lines:
         """The text with its holes filled."""
-        parts, done, item = [], 0, self._hole
-        for hole in self._holes[: int(self._control[self._text.HOLES_COUNT])].tolist():
+        count = int(self._control[self._text.HOLES_COUNT])
+        if not count:
+            return Lines(text.decode(ENCODING, ERRORS), position)
+        parts, done = [], 0
+        known: dict[tuple[int, bytes], bytes] = {}  # an update mostly shows a value twice
+        for at, number, start, length, line, shape, event in self._holes[:count].tolist():
+            key = number, string_at(start, length)
             try:
-                filled = self._fillers[hole[item.NUMBER]](
-                    ctypes.string_at(hole[item.START], hole[item.LENGTH])
-                )
+                filled = known.get(key)
+                if filled is None:
+                    filled = known[key] = self._fillers[number](key[1]).encode(ENCODING, ERRORS)
             except UNREADABLE:
-                parts.append(text[done : hole[item.LINE]] if done <= hole[item.LINE] else b"")
-                bad = BadRows(hole[item.POSITION], *self._rows[hole[item.SHAPE]])
-                return Lines(b"".join(parts).decode(ENCODING, ERRORS), hole[item.POSITION], bad)
-            parts += (text[done : hole[item.AT]], filled.encode(ENCODING, ERRORS))
-            done = hole[item.AT]
+                parts.append(text[done:line] if done <= line else b"")
+                bad = BadRows(event, *self._rows[shape])
+                return Lines(b"".join(parts).decode(ENCODING, ERRORS), event, bad)
+            parts.append(text[done:at])
+            parts.append(filled)
+            done = at
         return Lines(b"".join([*parts, text[done:]]).decode(ENCODING, ERRORS), position)
 
 
@@ -257,7 +271,7 @@ def _kind(column: ShownColumn, kinds: Any) -> tuple[int, int, int]:
     if column.convert is not None:
         return kinds.HOLE, 0, 0
     if sql is None:
-        return (kinds.TEXT if column.wire.kind == "prefixed" else kinds.HOLE), 0, 0
+        return (kinds.TEXT, 1, 0) if column.wire.kind == "prefixed" else (kinds.HOLE, 0, 0)
     if is_number(source, sql):
         return (
             {"int": kinds.SIGNED, "uint": kinds.UNSIGNED, "bits": kinds.BITS}[column.wire.kind],
@@ -265,15 +279,11 @@ def _kind(column: ShownColumn, kinds: Any) -> tuple[int, int, int]:
             0,
         )
     if sql.type in ("char", "varchar"):
-        return (
-            (
-                kinds.TEXT
-                if charset(sql.charset).shown(PRINTABLE) == PRINTABLE.decode()
-                else kinds.HOLE
-            ),
-            0,
-            0,
-        )
+        shown = charset(sql.charset)
+        is_ascii = shown.shown(PRINTABLE) == PRINTABLE.decode()
+        return (kinds.TEXT if is_ascii else kinds.HOLE), shown.codec == UTF8, 0
+    if sql.type == "year" and sql.length != 2:
+        return kinds.YEAR, 0, 0
     if sql.type in ("binary", "varbinary"):
         return (
             kinds.HEX,
@@ -282,13 +292,16 @@ def _kind(column: ShownColumn, kinds: Any) -> tuple[int, int, int]:
         )
     if sql.type == "decimal":
         return kinds.DECIMAL, (sql.length or 10) - sql.scale, sql.scale
-    timed = {
+    others = {
         "date": kinds.DATE,
         "datetime": kinds.DATETIME,
         "timestamp": kinds.TIMESTAMP,
         "time": kinds.TIME,
+        "float": kinds.FLOAT,
+        "double": kinds.DOUBLE,
+        "json": kinds.JSON,
     }
-    return timed.get(sql.type, kinds.HOLE), sql.scale, 0
+    return others.get(sql.type, kinds.HOLE), sql.scale, 0
 
 
 def _names(width: int) -> Any:
@@ -306,6 +319,14 @@ def _words(width: int, texts: dict[Any, bytes]) -> Any:
     return np.frombuffer(
         b"".join(text.ljust(width - 1) + bytes([len(text)]) for text in texts.values()), np.uint8
     )
+
+
+def _printable() -> Any:
+    """A bit for each code point of up to three bytes in UTF-8: whether it is shown as it is."""
+    import numpy as np
+
+    bits = np.fromiter(map(str.isprintable, map(chr, range(1 << 16))), bool, 1 << 16)
+    return np.packbits(bits, bitorder="little")
 
 
 def _variables() -> Any:

@@ -35,7 +35,8 @@ from applier.binlog.columnar.memory import (
 )
 from applier.binlog.columnar.packet_kernel import HEADER
 from applier.binlog.columnar.scan_kernel import id_entry, read_id
-from applier.binlog.columnar.text_control import (
+from applier.binlog.columnar.text.text_columns import put_value
+from applier.binlog.columnar.text.text_control import (
     LENGTH_FIRST,
     NAME_WIDTH,
     WORD_WIDTH,
@@ -47,7 +48,7 @@ from applier.binlog.columnar.text_control import (
     TextStatus,
     Word,
 )
-from applier.binlog.columnar.text_values import (
+from applier.binlog.columnar.text.text_values import (
     QUOTE,
     VALUE_ROOM,
     has_byte,
@@ -56,7 +57,6 @@ from applier.binlog.columnar.text_values import (
     put_number,
     put_padded,
     put_uuid,
-    put_value,
 )
 
 LINE_ROOM = 250
@@ -332,7 +332,7 @@ def image(control: int, at: int, end: int, out: int, columns: int, count: int, e
             store4(out, 0x4C4C554E)
             out += 4
             continue
-        written = put_value(out, column, at, at + length)
+        written = put_value(control, out, column, at, at + length)
         if written:
             out = written
         elif not add_hole(control, out, column, at, at + length):

@@ -17,12 +17,12 @@ from applier.binlog.columnar.memory import (
     store2,
     store8,
 )
-from applier.binlog.columnar.text_control import TextColumn, TextKind
-from applier.binlog.columnar.value_kernels import POWERS, big, fraction_value, little
+from applier.binlog.columnar.value_kernels import POWERS, big, fraction_value
 
 VALUE_ROOM = 100
 """More than any number or time takes; a DECIMAL has 65 digits at most."""
 MICROSECONDS = 1_000_000
+FIRST_YEAR = 1900
 QUOTE, MINUS, POINT, COLON, SPACE, ZERO = 0x27, 0x2D, 0x2E, 0x3A, 0x20, 0x30
 ONES, HIGH_BITS = 0x0101010101010101, -0x7F7F7F7F7F7F7F80
 SPACES, QUOTES, DELETES = 0x2020202020202020, 0x2727272727272727, 0x7F7F7F7F7F7F7F7F
@@ -76,37 +76,80 @@ def signed(value: int, size: int) -> int:
 
 
 @kernel
-def put_text(at: int, start: int, end: int) -> int:
-    """Printable ASCII between quotes; 0 for all else, and for what looks like hexadecimal
-    digits."""
+def is_plain_word(word: int) -> bool:
+    """Whether eight bytes are printable ASCII without a quote."""
+    quotes, deletes = word ^ QUOTES, word ^ DELETES
+    odd = (
+        word
+        | ((word - SPACES) & ~word)
+        | ((quotes - ONES) & ~quotes)
+        | ((deletes - ONES) & ~deletes)
+    )
+    return odd & HIGH_BITS == 0
+
+
+@kernel
+def is_continued(start: int, end: int) -> bool:
+    """Whether the bytes [start, end) go on with a character of UTF-8."""
+    while start < end:
+        if load1(start) & 0xC0 != 0x80:
+            return False
+        start += 1
+    return True
+
+
+@kernel
+def character_size(start: int, end: int, printable: int) -> int:
+    """Bytes of a printable character in UTF-8 that takes two or three of them; 0 for any other, and
+    for what is none."""
+    byte = load1(start)
+    size = 2 if byte < 0xE0 else 3
+    if (
+        byte < 0xC2
+        or byte > 0xEF
+        or start + size > end
+        or not is_continued(start + 1, start + size)
+    ):
+        return 0
+    point = (byte & 0x1F) << 6 | load1(start + 1) & 0x3F
+    if size == 3:
+        point = (byte & 0xF) << 12 | (load1(start + 1) & 0x3F) << 6 | load1(start + 2) & 0x3F
+        if point < 0x800:
+            return 0
+    return size if load1(printable + (point >> 3)) >> (point & 7) & 1 else 0
+
+
+@kernel
+def put_text(at: int, start: int, end: int, printable: int) -> int:
+    """Printable text between quotes; 0 for all else, and for what looks like hexadecimal digits.
+
+    `printable`: address of a bit for each code point, where bytes beyond ASCII are UTF-8; else 0.
+    """
     if end - start >= 2 and load2(start) == HEX_MARK:
         return 0
     store1(at, QUOTE)
     at += 1
-    while start + 8 <= end:
-        word = load8(start)
-        quotes, deletes = word ^ QUOTES, word ^ DELETES
-        odd = (
-            word
-            | ((word - SPACES) & ~word)
-            | ((quotes - ONES) & ~quotes)
-            | ((deletes - ONES) & ~deletes)
-        )
-        if odd & HIGH_BITS:
-            break
-        store8(at, word)
-        at += 8
-        start += 8
     while start < end:
-        byte = load1(start)
-        if byte < SPACE or byte > 0x7E:
+        if start + 8 <= end and is_plain_word(load8(start)):
+            store8(at, load8(start))
+            at += 8
+            start += 8
+            continue
+        byte, size = load1(start), 1
+        if byte >= 0x80 and printable:
+            size = character_size(start, end, printable)
+            if size == 0:
+                return 0
+            copy_bytes(at, start, size)
+        elif byte < SPACE or byte > 0x7E:
             return 0
-        store1(at, byte)
-        at += 1
+        else:
+            store1(at, byte)
+        at += size
+        start += size
         if byte == QUOTE:
             store1(at, byte)
             at += 1
-        start += 1
     store1(at, QUOTE)
     return at + 1
 
@@ -273,32 +316,6 @@ def put_time(at: int, start: int, digits: int) -> int:
         store1(at, MINUS)
         at += 1
     return put_clock(at, seconds // 3600, seconds // 60 % 60, seconds % 60, fraction, digits)
-
-
-@kernel
-def put_value(at: int, column: int, start: int, end: int) -> int:
-    """The value whose bytes are [start, end)."""
-    kind = load8(column + 8 * TextColumn.KIND)
-    first = load8(column + 8 * TextColumn.FIRST)
-    if kind == TextKind.TEXT:
-        return put_text(at, start, end)
-    if kind == TextKind.SIGNED:
-        return put_signed(at, signed(little(start, end - start), end - start))
-    if kind == TextKind.UNSIGNED:
-        return put_number(at, little(start, end - start))
-    if kind == TextKind.BITS:
-        return put_number(at, big(start, end - start))
-    if kind == TextKind.HEX:
-        return put_hex(at, start, end, first)
-    if kind == TextKind.DECIMAL:
-        return put_decimal(at, start, first, load8(column + 8 * TextColumn.SECOND))
-    if kind == TextKind.DATE:
-        return put_date(at, little(start, 3))
-    if kind == TextKind.DATETIME:
-        return put_datetime(at, start, first)
-    if kind == TextKind.TIMESTAMP:
-        return put_timestamp(at, start, first)
-    return put_time(at, start, first) if kind == TextKind.TIME else 0
 
 
 @kernel

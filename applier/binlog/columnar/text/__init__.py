@@ -1,0 +1,2 @@
+"""Events as the lines of `binlag events`: `text_lines` runs the kernel of `text_kernel`, which
+writes values by `text_values`, `text_doubles` and `text_json`."""
