@@ -132,7 +132,7 @@ OTHERWISE: dict[str, dict[str, str]] = {
     "ujis": {"＼": "\\"},
     "eucjpms": {"〜": "～", "‖": "∥", "−": "－", "¢": "￠", "£": "￡", "¬": "￢", "¦": "￤"},
     "big5": {"╴": "\ufffd", "￣": "\ufffd", "ˍ": "\ufffd"},
-    "gb18030": {"\ue7c7": "ḿ"},
+    "gb18030": {"\ue7c7": "ḿ", "ḿ": "\ue7c7"},
     "sjis": {"＼": "\\"},
 }
 """Characters of Python's codec -> the servers' for the same code."""
@@ -143,6 +143,24 @@ TWICE: dict[str, dict[bytes, str]] = {
 }
 """Codes that Python's codec gives a character which another code has, too, and which the servers
 give one of its own."""
+
+PREFERRED: dict[str, dict[str, bytes]] = {
+    "cp932": {
+        code.decode("cp932"): code
+        for code in (
+            bytes([first, second])
+            for first in range(0xFA, 0xFD)
+            for second in (*range(0x40, 0x7F), *range(0x80, 0xFD))
+            if first < 0xFC or second < 0x4C
+        )
+        if code.decode("cp932").encode("cp932")[:1] in b"\xed\xee"
+    },
+    "eucjpms": {"№": b"\xad\xe2"},
+}
+"""Characters with several codes, of which the servers take another one than Python's codec."""
+
+ABSENT = {"cp932": frozenset("\x80\uf8f0\uf8f1\uf8f2\uf8f3")}
+"""Characters of Python's codec that the servers' lacks."""
 
 USER_DEFINED: dict[str, tuple[tuple[int, int], ...]] = {
     "ujis": ((0xF5A1, 0xE000), (0x8FF5A1, 0xE3AC)),

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from functools import cache
 
 from applier.binlog.charset_tables import (
+    ABSENT,
     DOUBLE,
     NOTHING,
     OTHERWISE,
+    PREFERRED,
     SINGLE,
     TWICE,
     USER_DEFINED,
@@ -64,6 +66,15 @@ class Charset:
 
     def encode(self, text: str) -> bytes:
         """Raises UnicodeEncodeError when the character set lacks a character."""
+        if self.name not in _LIKENED or text.isascii():
+            return self._encode(text)
+        preferred = PREFERRED.get(self.name, {})
+        data = b"".join(preferred.get(char) or self._encode(char) for char in text)
+        if self.decode(data) != text or not ABSENT.get(self.name, frozenset()).isdisjoint(text):
+            raise UnicodeEncodeError(self.codec, text, 0, len(text), "a character that is like it")
+        return data
+
+    def _encode(self, text: str) -> bytes:
         if self.name == "latin1":
             return (
                 b"".join(_latin1_byte(char) for char in text)
@@ -72,7 +83,7 @@ class Charset:
             )
         if self.name in SINGLE:
             return text.translate(_single_bytes(self.name)).encode("latin-1")
-        if self.name in ("sjis", "eucjpms"):
+        if self.name in _BACK:
             text = text.translate(_BACK[self.name])
         if (
             self.name in ("utf8mb3", "ucs2")
@@ -107,7 +118,7 @@ class Charset:
         if len(text) <= characters:
             return data
         try:
-            first = self.encode(text[:characters])
+            first = self._encode(text[:characters])
         except UnicodeEncodeError:
             first = b""
         return first if first and data.startswith(first) else data[: characters * self.max_bytes]
@@ -118,7 +129,7 @@ class Charset:
             return data[:most_bytes]
         size = 0
         for char in self.decode(data):
-            next_size = size + len(self.encode(char))
+            next_size = size + len(self._encode(char))
             if next_size > most_bytes:
                 break
             size = next_size
@@ -148,6 +159,9 @@ def _latin1_byte(char: str) -> bytes:
 
 _LATIN1_CONTROLS = frozenset({0x81, 0x8D, 0x8F, 0x90, 0x9D})
 """Codes that cp1252 leaves open and the servers' latin1 does not."""
+_LIKENED = frozenset({"big5", "cp932", "eucjpms", "sjis", "ujis"})
+"""Character sets whose codec in Python also takes characters that only look like one of theirs, of
+which a server makes question marks."""
 _UNITS = frozenset({"ucs2", "utf32"})
 """Character sets in which every character has the same number of bytes, more than one."""
 LONE_SURROGATE = re.compile("\udced[\udca0-\udcbf][\udc80-\udcbf]")
@@ -159,13 +173,13 @@ _ESCAPING = frozenset({"ascii", "utf-8"})
 _PARTIAL = frozenset({
     "big5", "euc_jp", "shift_jis", "cp949", "gb2312", "gbk", "cp932", "iso8859-8", "cp1251",
     "cp1250", "cp1257", "hp-roman8",
-    "iso8859-7", "cp1256", "cp874", "ascii",
+    "iso8859-7", "cp1256", "cp874", "ascii", "gb18030",
 })  # fmt: skip
 """Codecs of character sets in which well-formed codes may have no character."""
 _OTHERWISE = {name: str.maketrans(characters) for name, characters in OTHERWISE.items()}
 _BACK = {
     name: str.maketrans({theirs: own for own, theirs in OTHERWISE[name].items()})
-    for name in ("sjis", "eucjpms")
+    for name in ("sjis", "eucjpms", "gb18030")
 }
 
 
@@ -234,6 +248,8 @@ def _show(error: UnicodeError) -> tuple[str, int]:
     data, at = error.object, error.start
     if error.encoding in ("charmap", "ascii"):
         return "?", error.end
+    if error.encoding == "gb18030":  # its codes of two bytes all have a character
+        return ("?", at + 4) if _FOUR_BYTES.match(data, at) else _keep(error)
     size = 3 if data[at] == _THREE_BYTES and error.encoding == "euc_jp" else 2
     return ("?", at + size) if at + size <= len(data) else _keep(error)
 
@@ -261,6 +277,8 @@ def _with(
 
 _THREE_BYTES = 0x8F
 """In ujis and eucjpms, the first of three."""
+_FOUR_BYTES = re.compile(rb"[\x81-\xfe][0-9][\x81-\xfe][0-9]")
+"""A code of gb18030 that has so many."""
 codecs.register_error("binlag-surrogates", _keep_surrogates)
 for _name, _handler in (("keep", _keep), ("show", _show)):
     codecs.register_error(f"binlag-{_name}", _handler)

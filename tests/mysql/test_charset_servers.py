@@ -19,7 +19,8 @@ NO_CODES = {"ujis": {b"\x8e\xa0"}, "eucjpms": {b"\x8e\xa0"}}
 
 
 def codes(own: Charset) -> Iterator[bytes]:
-    """All of one byte; where there are longer ones, those of two, and of three behind 0x8F."""
+    """All of one byte; where there are longer ones, those of two, of three behind 0x8F, and some
+    thousands of gb18030's four."""
     if own.max_bytes == 1:
         yield from (bytes([code]) for code in range(256))
         return
@@ -27,6 +28,14 @@ def codes(own: Charset) -> Iterator[bytes]:
     yield from (
         bytes([first, second]) for first in range(0x81, 0xFF) for second in range(0x40, 0xFF)
     )
+    if own.name == "gb18030":
+        yield from (
+            bytes([first, second, third, fourth])
+            for first in (0x81, 0x84, 0x85, 0x90, 0xE3, 0xE4, 0xFE)
+            for second in (0x30, 0x31, 0x35, 0x39)
+            for third in range(0x81, 0xFF)
+            for fourth in range(0x30, 0x3A)
+        )
     if own.name in THREE_BYTES:
         yield from (
             bytes([0x8F, first, second])
@@ -62,6 +71,47 @@ def test_every_code_is_shown_as_by_the_server(name: str, server_factory: ServerF
                 there = bytes.fromhex(shown or "").decode()
                 if there and code not in NO_CODES.get(own.name, ()) and own.shown(code) != there:
                     wrong.append((own.name, code.hex(), own.shown(code), there))
+    assert wrong == []
+
+
+def stored(own: Charset, char: str) -> bytes | None:
+    try:
+        return own.encode(char)
+    except UnicodeEncodeError:
+        return None
+
+
+ODD = frozenset({("big5", "\ufffd"), ("tis620", "\ufffd"), ("cp932", "\u6661")})
+"""Characters of which servers make a code that they show as another one."""
+
+
+@pytest.mark.parametrize("name", ["5.7", "9.7", "mariadb"] if THOROUGH else ["9.7"])
+def test_every_character_is_stored_as_by_the_server(
+    name: str, server_factory: ServerFactory
+) -> None:
+    wrong = []
+    characters = [chr(code) for code in range(0x80, 0x10000) if not 0xD800 <= code <= 0xDFFF]
+    server = server_factory.shared(name)
+    with (
+        server.connect(autocommit=True, charset="utf8mb4", database="mysql") as connection,
+        connection.cursor() as cursor,
+    ):
+        cursor.execute("SELECT character_set_name FROM information_schema.character_sets")
+        known = {row[0] for row in cursor.fetchall()}
+        cursor.execute("CREATE TEMPORARY TABLE texts (text VARBINARY(4)) ENGINE=MyISAM")
+        values = ", ".join(f"(x'{char.encode().hex()}')" for char in characters)
+        cursor.execute(f"INSERT INTO texts VALUES {values}")
+        for own in CHARSETS.values():
+            if own.name not in known - UNICODE:
+                continue
+            code = f"HEX(CONVERT(CONVERT(text USING utf8mb4) USING {own.name}))"
+            cursor.execute(f"SELECT text, {code} AS code FROM texts HAVING code <> '3F'")
+            there = {text.decode(): bytes.fromhex(found) for text, found in cursor.fetchall()}
+            wrong += [
+                (own.name, char, there.get(char), stored(own, char))
+                for char in characters
+                if stored(own, char) != there.get(char) and (own.name, char) not in ODD
+            ]
     assert wrong == []
 
 
