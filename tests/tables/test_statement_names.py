@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from applier.binlog.selection.table_filter import StatementNames
-from applier.tables.sql.sql_text import Lexis
+from applier.tables.sql.sql_text import Lexis, Parser
 from applier.tables.sql.statement_names import names_in_sql
 
 TABLES = {
@@ -132,3 +132,20 @@ def test_what_controls_a_transaction() -> None:
 
 def test_ansi_quotes() -> None:
     assert names_in_sql('DROP TABLE "e"."t"', "d", Lexis(ansi_quotes=True)).tables == (("e", "t"),)
+
+
+@pytest.mark.parametrize(
+    ("written", "mariadb", "version", "name"),
+    [
+        ("#mysql50#aaa1234", True, 101118, "aaa1234"),
+        ("#mysql50#a@0023b", False, 50729, "a#b"),
+        ("#mysql50#a-b", False, 50729, "#mysql50#a-b"),
+        ("#MYSQL50#x", True, 101118, "#MYSQL50#x"),
+        ("#mysql50#aaa1234", False, 90704, "#mysql50#aaa1234"),
+    ],
+)
+def test_names_of_files_as_real_servers_took_them(
+    written: str, mariadb: bool, version: int, name: str
+) -> None:
+    lexis = Lexis(mariadb=mariadb, version=version)
+    assert Parser(f"`{written}`", lexis).table_name("d") == ("d", name)

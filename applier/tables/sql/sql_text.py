@@ -57,6 +57,9 @@ def _token(no_backslash_escapes: bool, no_break_space_is_space: bool) -> re.Patt
 
 
 _OUTSIDE_NAMES = re.compile("[\U00010000-\U0010ffff]")
+AS_A_FILE = "#mysql50#"
+_FILE_NAME = re.compile(r"(?:[0-9A-Za-z_]|@[0-9a-f]{4})+")
+_ESCAPED_CHARACTER = re.compile(r"@([0-9a-f]{4})")
 """MySQL keeps names in utf8mb3, where these become question marks (seen on 5.7.29 and 9.7.4;
 MariaDB refuses them)."""
 NO_SERVERS = "/*M!999999"
@@ -171,6 +174,15 @@ class Lexis:
             version=dialect.comment_version,
             lower_case_names=dialect.lower_case_names,
         )
+
+    def file_name(self, name: str) -> str:
+        """What `#mysql50#` and the name of a table's file stand for, up to 5.7 and in MariaDB: the
+        table (`filename_to_tablename`, sql/sql_table.cc)."""
+        file = name.removeprefix(AS_A_FILE)
+        is_modern = not self.mariadb and (self.version is None or self.version >= 80_000)
+        if is_modern or not _FILE_NAME.fullmatch(file):
+            return name
+        return _ESCAPED_CHARACTER.sub(lambda code: chr(int(code[1], 16)), file)
 
     @property
     def is_plain(self) -> bool:
@@ -385,6 +397,8 @@ class Parser:
     def object_name(self) -> str:
         """The name of a database, or of a table in one, as the server keeps it."""
         name = self.name()
+        if name.startswith(AS_A_FILE):
+            name = self.lexis.file_name(name)
         return lower_case(name) if self.lexis.lower_case_names else name
 
     def text(self) -> str:
