@@ -9,6 +9,8 @@ version.
 from __future__ import annotations
 
 import re
+import time
+from contextlib import closing
 from pathlib import Path
 from random import Random
 
@@ -227,3 +229,28 @@ def test_what_makes_a_table_and_its_rows_at_once() -> None:
     assert not is_atomic_create("START TRANSACTION")
     assert commits_by_itself("SET STATEMENT lock_wait_timeout = 5 FOR ALTER TABLE t ADD b INT")
     assert is_temporary("SET STATEMENT lock_wait_timeout = 5 FOR CREATE TEMPORARY TABLE t (a INT)")
+
+
+@pytest.mark.parametrize("name", ["5.7", "9.7", "mariadb"])
+def test_temporary_tables_of_a_database_that_is_gone(
+    name: str, server_factory: ServerFactory
+) -> None:
+    """The server drops them at the end of their session, whose default database it still is."""
+    source, target = (
+        server_factory(name, options={"binlog_format": "STATEMENT", "server_id": number})
+        for number in (1, 2)
+    )
+    with closing(source), closing(target):
+        with closing(source.connect(autocommit=True)) as session, session.cursor() as cursor:
+            for sql in ("CREATE DATABASE gone", "USE gone", "CREATE TEMPORARY TABLE t (a INT)",
+                        "INSERT INTO t VALUES (1)", "DROP DATABASE gone"):  # fmt: skip
+                cursor.execute(sql)
+        for _ in range(200):
+            if source.binlog_files()[-1].read_bytes().count(b"TEMPORARY") == 2:
+                break
+            time.sleep(0.05)
+        source.execute("CREATE DATABASE behind")
+        log = str(source.binlog_files()[-1])
+        outcome = replay_into([log], endpoint(target), parse_options(), IntoOptions())
+        assert outcome.error is None
+        assert ("behind",) in target.query("SHOW DATABASES")

@@ -15,7 +15,8 @@ from itertools import pairwise
 
 from applier.errors import ReplicationError
 from applier.mysql.client.connection import Server
-from applier.tables.sql.sql_text import tokenize
+from applier.tables.sql.quoting import quoted
+from applier.tables.sql.sql_text import Parser, tokenize
 from applier.tables.sql.statement_kind import (
     executed_statement,
     is_temporary,
@@ -113,6 +114,25 @@ def is_atomic_create(sql: str) -> bool:
         ):
             return True
     return False
+
+
+def temporary_drop(sql: str, database: str) -> str:
+    """DROP TEMPORARY TABLE with a database before each table; "" for any other statement.
+
+    A server logs it at the end of a session whose default database may be gone by then. A replica
+    does not ask for that (`set_thd_db`, sql/log_event.cc); USE would fail with 1049.
+    """
+    if not is_temporary(sql) or statement_kind(sql) != "DROP" or executed_statement(sql) is not sql:
+        return ""
+    parser = Parser(sql)
+    if not parser.accept("DROP", "TEMPORARY", "TABLE"):
+        return ""
+    condition = "IF EXISTS " if parser.accept("IF", "EXISTS") else ""
+    names = [parser.table_name(database)]
+    while parser.accept(","):
+        names.append(parser.table_name(database))
+    tables = ", ".join(f"{quoted(schema)}.{quoted(table)}" for schema, table in names)
+    return f"DROP TEMPORARY TABLE {condition}{tables}"
 
 
 def drops_database(sql: str) -> bool:

@@ -28,6 +28,7 @@ from applier.mysql.statements.ddl import (
     drops_database,
     passed_by_replica,
     takes_account,
+    temporary_drop,
 )
 from applier.mysql.statements.user_variables import preparation
 from applier.options import ReplayOptions
@@ -229,8 +230,11 @@ class Writer:
         allowed: frozenset[int],
         preparing: list[PipelineStatement],
     ) -> None:
-        database = self.target_database(query).encode("utf-8", "surrogateescape")
+        name, text = self.target_database(query), text_of(query)
+        database = name.encode("utf-8", "surrogateescape")
         self._rows_state = None
+        if name and text.isascii() and (named := temporary_drop(text, name)):
+            sql, database = named.encode("utf-8", "surrogateescape"), b""
         try:
             prepare = self.state.for_statement(event, query, database)
         except ReplicationError as refused:
@@ -240,7 +244,7 @@ class Writer:
             return
         self._out += preparing
         self._out += [PipelineStatement(text, event) for text in prepare]
-        text, passed = text_of(query), frozenset[int]()
+        passed = frozenset[int]()
         if query.variables.invoker is not None and takes_account(text):
             sql = with_invoker(query, sql)
         if query.error_code:
