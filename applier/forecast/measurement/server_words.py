@@ -30,7 +30,7 @@ class ServerWords:
 
     def __init__(self, rules: ServerRules) -> None:
         self.is_mariadb = rules.name == "mariadb"
-        self.is_old = rules.name in ("5.6", "5.7") or self.is_mariadb
+        self.is_old = rules.source_word == "master"
         self.source_log = (
             "MASTER_LOG_FILE = 'binlog.000001', MASTER_LOG_POS = 4, " if self.is_mariadb else ""
         )
