@@ -7,6 +7,7 @@ import struct
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,10 +19,11 @@ from applier.binlog.columnar.text.text_json import put_json
 from applier.binlog.columnar.text.text_values import VALUE_ROOM, kernel, put_text
 from applier.binlog.images.row_values import value_text
 from applier.binlog.types import json
+from applier.errors import InputError
 
 TENS = np.array(powers_of_ten(), np.int64)
 PRINTABLE = text_lines._printable()
-FRAMES = np.zeros((json.MAX_DEPTH, Open.SIZE_OF_ENTRY), np.int64)
+FRAMES = np.zeros((json.MAX_DEPTH + 1, Open.SIZE_OF_ENTRY), np.int64)
 SCALARS = (
     st.none()
     | st.booleans()
@@ -162,3 +164,12 @@ def test_a_damaged_document_is_left_to_python_or_read_alike(
     found = json_text(bytes(data))
     if found is not None:
         assert found == value_text(json.to_text(json.decode(bytes(data))))
+
+
+def test_values_that_share_their_bytes_are_left_to_python() -> None:
+    inner = json.encode([])[1:]
+    entries = b"".join(bytes([json.SMALL_ARRAY]) + struct.pack("<H", 10) for _ in range(2))
+    data = bytes([json.SMALL_ARRAY]) + struct.pack("<HH", 2, 14) + entries + inner
+    assert json_text(data) is None
+    with pytest.raises(InputError, match="share their bytes"):
+        json.decode(data)

@@ -57,9 +57,16 @@ LARGEST_FIXED_BITS = 0x430C6BF526340000
 
 
 @kernel
-def put_string(at: int, stop: int, start: int, end: int, printable: int) -> int:
+def spend(left: int, size: int) -> bool:
+    """Takes bytes from what a document has left, at this address. False: values share theirs."""
+    store8(left, load8(left) - size)
+    return load8(left) >= 0
+
+
+@kernel
+def put_string(at: int, stop: int, start: int, end: int, printable: int, left: int) -> int:
     """Text between double quotes; 0 where it needs an escape, or has no room before `stop`."""
-    if at + 2 * (end - start) + 2 > stop:
+    if at + 2 * (end - start) + 2 > stop or not spend(left, end - start):
         return 0
     store1(at, DOUBLE_QUOTE)
     at += 1
@@ -82,7 +89,7 @@ def put_string(at: int, stop: int, start: int, end: int, printable: int) -> int:
 
 
 @kernel
-def put_sized(at: int, stop: int, start: int, end: int, printable: int) -> int:
+def put_sized(at: int, stop: int, start: int, end: int, printable: int, left: int) -> int:
     """A string behind its length, 7 bits a byte; of up to 2 MB."""
     size = shift = 0
     while start < end and shift < 21:
@@ -91,7 +98,9 @@ def put_sized(at: int, stop: int, start: int, end: int, printable: int) -> int:
         start += 1
         shift += 7
         if byte < 0x80:
-            return 0 if size > end - start else put_string(at, stop, start, start + size, printable)
+            if size > end - start:
+                return 0
+            return put_string(at, stop, start, start + size, printable, left)
     return 0
 
 
@@ -164,7 +173,7 @@ def is_object(kind: int) -> int:
 
 
 @kernel
-def open_container(frame: int, kind: int, data: int, end: int) -> bool:
+def open_container(frame: int, kind: int, data: int, end: int, left: int) -> bool:
     """Begins with an array or an object whose bytes are in [data, end). False: it is damaged."""
     width = 4 if kind in (LARGE_OBJECT, LARGE_ARRAY) else 2
     if 2 * width > end - data:
@@ -172,6 +181,8 @@ def open_container(frame: int, kind: int, data: int, end: int) -> bool:
     count, size = little(data, width), little(data + width, width)
     values = 2 * width + is_object(kind) * count * (width + 2)
     if size > end - data or values + count * (width + 1) > size:
+        return False
+    if not spend(left, values + count * (width + 1)):
         return False
     store8(frame + 8 * Open.KIND, kind)
     store8(frame + 8 * Open.DATA, data)
@@ -184,7 +195,7 @@ def open_container(frame: int, kind: int, data: int, end: int) -> bool:
 
 
 @kernel
-def put_key(at: int, stop: int, frame: int, number: int, printable: int) -> int:
+def put_key(at: int, stop: int, frame: int, number: int, printable: int, left: int) -> int:
     """The key of a member and what stands behind it."""
     data, width = load8(frame + 8 * Open.DATA), load8(frame + 8 * Open.WIDTH)
     entry = data + 2 * width + number * (width + 2)
@@ -195,7 +206,7 @@ def put_key(at: int, stop: int, frame: int, number: int, printable: int) -> int:
         entry -= width + 2
         if not is_in_order(data + little(entry, width), load2(entry + width), key, length):
             return 0
-    at = put_string(at, stop, key, key + length, printable)
+    at = put_string(at, stop, key, key + length, printable, left)
     if at:
         store2(at, COLON_SPACE)
         at += 2
@@ -203,7 +214,7 @@ def put_key(at: int, stop: int, frame: int, number: int, printable: int) -> int:
 
 
 @kernel
-def begin_member(at: int, stop: int, frame: int, printable: int) -> int:
+def begin_member(at: int, stop: int, frame: int, printable: int, left: int) -> int:
     """What stands before the next value of a container; where that is goes into the frame."""
     number, width = load8(frame + 8 * Open.NEXT), load8(frame + 8 * Open.WIDTH)
     store8(frame + 8 * Open.NEXT, number + 1)
@@ -211,7 +222,7 @@ def begin_member(at: int, stop: int, frame: int, printable: int) -> int:
         store2(at, COMMA_SPACE)
         at += 2
     if is_object(load8(frame + 8 * Open.KIND)):
-        at = put_key(at, stop, frame, number, printable)
+        at = put_key(at, stop, frame, number, printable, left)
     entry = load8(frame + 8 * Open.VALUES) + number * (width + 1)
     kind, start = load1(entry), entry + 1
     if kind != LITERAL and (scalar_size(kind) == 0 or scalar_size(kind) > width):
@@ -227,15 +238,17 @@ def begin_member(at: int, stop: int, frame: int, printable: int) -> int:
 def put_document(
     at: int, stop: int, kind: int, data: int, end: int, frames: int, printable: int, tens: int
 ) -> int:
-    """The value of a kind whose bytes are in [data, end). `frames`: room for MAX_DEPTH `Open`."""
-    depth = 0
+    """The value of a kind whose bytes are in [data, end). `frames`: room for MAX_DEPTH `Open` and
+    one word."""
+    depth, left = 0, frames + 8 * Open.SIZE_OF_ENTRY * MAX_DEPTH
+    store8(left, end - data + 1)
     while at and at + SCALAR_ROOM <= stop:
         frame = frames + 8 * Open.SIZE_OF_ENTRY * depth
         if kind == STRING:
-            at = put_sized(at, stop, data, end, printable)
+            at = put_sized(at, stop, data, end, printable, left)
         elif kind > LARGE_ARRAY:
             at = put_scalar(at, kind, data, end, tens)
-        elif depth == MAX_DEPTH or not open_container(frame, kind, data, end):
+        elif depth == MAX_DEPTH or not open_container(frame, kind, data, end, left):
             return 0
         else:
             store1(at, OPENING[is_object(kind)])
@@ -251,7 +264,7 @@ def put_document(
             return at
         if at + SCALAR_ROOM > stop:
             return 0
-        at = begin_member(at, stop, frame, printable)
+        at = begin_member(at, stop, frame, printable, left)
         kind, data = load8(frame + 8 * Open.VALUE_KIND), load8(frame + 8 * Open.VALUE_START)
         end = load8(frame + 8 * Open.END)
     return 0

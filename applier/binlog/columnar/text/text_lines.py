@@ -103,7 +103,7 @@ class LineWriter(KnownHeads):
             _variables(),
             _printable(),
             np.array(control.powers_of_ten(), np.int64),
-            np.zeros((MAX_DEPTH, control.Open.SIZE_OF_ENTRY), np.int64),
+            np.zeros((MAX_DEPTH + 1, control.Open.SIZE_OF_ENTRY), np.int64),
         ]
         self._tables: list[TableMap] = []
         self._rows: list[tuple[RowsHead, TableMap]] = []
