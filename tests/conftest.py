@@ -9,7 +9,12 @@ from hypothesis.internal.conjecture import providers
 
 from tests.captures_support import CAPTURES
 
-pytest_plugins = ["tests.servers.fixtures", "tests.servers.reruns", "tests.docs.pages"]
+pytest_plugins = [
+    "tests.servers.fixtures",
+    "tests.servers.one_version",
+    "tests.servers.reruns",
+    "tests.docs.pages",
+]
 
 settings.register_profile(
     "short",

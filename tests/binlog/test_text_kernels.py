@@ -97,7 +97,7 @@ def test_doubles_of_all_sizes_are_written_as_python_writes_them() -> None:
 
 
 @given(BITS)
-@settings(max_examples=2000)
+@settings(max_examples=500)
 def test_any_float(bits: int) -> None:
     data = struct.pack("<Q", bits)[:4]
     (value,) = struct.unpack("<f", data)
@@ -110,7 +110,7 @@ def test_any_float(bits: int) -> None:
     | st.text("'aé€한\x7f\u00ad😀 x0")
     | st.binary().map(lambda data: data.decode("latin-1"))
 )
-@settings(max_examples=2000)
+@settings(max_examples=500)
 def test_any_text(text: str) -> None:
     found = written(put_text, text.encode("utf-8", "surrogatepass"), address(PRINTABLE))
     if found is None:
@@ -121,7 +121,7 @@ def test_any_text(text: str) -> None:
 
 
 @given(st.binary(max_size=12))
-@settings(max_examples=2000)
+@settings(max_examples=500)
 def test_any_bytes_as_text(data: bytes) -> None:
     found = written(put_text, data, address(PRINTABLE))
     if found is not None:
@@ -133,7 +133,7 @@ def test_any_bytes_as_text(data: bytes) -> None:
 
 
 @given(DOCUMENTS)
-@settings(max_examples=2000)
+@settings(max_examples=500)
 def test_any_document(document: Any) -> None:
     data = json.encode(document)
     found = json_text(data)
@@ -154,7 +154,7 @@ def test_plain_documents_are_written_by_the_kernel() -> None:
 
 
 @given(DOCUMENTS, st.lists(st.tuples(st.integers(0, 1 << 16), st.integers(0, 255)), max_size=3))
-@settings(max_examples=3000)
+@settings(max_examples=1000)
 def test_a_damaged_document_is_left_to_python_or_read_alike(
     document: Any, changes: list[tuple[int, int]]
 ) -> None:
