@@ -51,7 +51,7 @@ COMMA_SPACE, COLON_SPACE = 0x202C, 0x203A
 OPENING, CLOSING = (0x5B, 0x7B), (0x5D, 0x7D)
 """Of an array, and of an object."""
 LITERAL_WORDS = (0x6C6C756E, 0x65757274, 0x736C6166)
-"""null, true, fals"""
+"""The first four letters of null, true and false, little-endian."""
 LARGEST_FIXED_BITS = 0x430C6BF526340000
 """Those of 1e15, from which on the server writes exponents before Python does."""
 
