@@ -1,5 +1,5 @@
-"""The SELECT of INSERT … SELECT and CREATE TABLE … SELECT: expressions over the rows of tables, or
-over none.
+"""The SELECT of INSERT … SELECT, CREATE TABLE … SELECT and IN (SELECT …): expressions over the rows
+of tables, or over none.
 
 Groups and unions are refused, and so is whatever the order of the rows decides
 where the statement leaves it open.
@@ -7,13 +7,16 @@ where the statement leaves it open.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from typing import Any
 
 from applier.errors import ReplicationError
 from applier.tables.catalog import Tables
 from applier.tables.dml.row_selection import RowSelection
 from applier.tables.dml.table_references import NO_ALIAS, JoinedTables
 from applier.tables.engine import MemoryTable
+from applier.tables.expressions.comparisons import text_key
 from applier.tables.expressions.expression_parser import ExpressionParser
 from applier.tables.expressions.operands import (
     Operand,
@@ -69,10 +72,16 @@ class SelectedRows:
 
 
 def read_select(
-    parser: Parser, tables: Tables, database: str, target: MemoryTable | None, session: Session
+    parser: Parser,
+    tables: Tables,
+    database: str,
+    target: MemoryTable | None,
+    session: Session,
+    *,
+    reads_target: bool = True,
 ) -> SelectedRows:
     """The rows of the SELECT at the cursor, which passes it. `target`: the table that they go into,
-    None for a new one.
+    None for a new one. `reads_target`: whether they may come from there, too.
 
     Raises ReplicationError 1146 for a table that is not there, 1235 for what is not supported.
     """
@@ -87,7 +96,8 @@ def read_select(
     start = parser.at
     source = _tables_behind_from(parser, tables, database, session)
     behind, parser.at = parser.at, start
-    listed = _SelectList(parser, source, session)
+    subquery = subquery_reader(parser, tables, database, target, session)
+    listed = _SelectList(parser, source, session, subquery)
     listed.read()
     if source is None:
         parser.accept("FROM", "DUAL")
@@ -106,14 +116,67 @@ def read_select(
         is_chosen = selection.condition is None or selection.condition(scope)
         chosen = [scope][: selection.limit] if is_chosen else []
         return SelectedRows(listed.columns, chosen, is_ordered=True)
-    if any(part.table is target for part in source.parts) and not listed.is_buffered_exactly:
-        raise unsupported("INSERT … SELECT of expressions from the table itself")
+    if any(part.table is target for part in source.parts):
+        if not reads_target:
+            raise unsupported("IN (SELECT …) from the table that the statement changes")
+        if not listed.is_buffered_exactly:
+            raise unsupported("INSERT … SELECT of expressions from the table itself")
     if any(parser.tokens[at].value.upper() == "RAND" for at in range(start, parser.at)):
         raise unsupported("RAND() in INSERT … SELECT")
     source.take_equalities(behind)
     found = [Scope(row, session) for _, row in selection.chosen(source.rows(), session)]
     ordered = len(found) < 2 or _is_ordered(source, selection, found)
     return SelectedRows(listed.columns, found, ordered)
+
+
+def subquery_reader(
+    parser: Parser, tables: Tables, database: str, changed: MemoryTable | None, session: Session
+) -> Callable[[Operand], Operand]:
+    """A function that reads the SELECT of IN (SELECT …), at the cursor: what stands before IN
+    becomes the whole. The rows are found once, before the statement changes one of `changed`.
+
+    It raises ReplicationError 1235 for a SELECT that names columns around it, and for values of
+    another type than those before IN.
+    """
+
+    def read(left: Operand) -> Operand:
+        try:
+            chosen = read_select(parser, tables, database, changed, session, reads_target=False)
+        except ReplicationError as error:
+            if error.number == 1054:
+                raise unsupported("IN (SELECT …) about columns around it") from None
+            raise
+        return _among_selected(left, chosen)
+
+    return read
+
+
+def _among_selected(left: Operand, chosen: SelectedRows) -> Operand:
+    """IN (SELECT …): of no rows it is false, for NULL too; of rows with NULL it is not false."""
+    if len(chosen.columns) != 1:
+        raise ReplicationError(1241, "Operand should contain 1 column(s)")
+    own = chosen.columns[0].operand
+    key = _shared_key(left, own)
+    values = [own.value(scope) for scope in chosen.scopes]
+    keys = {key(value) for value in values if value is not None}
+    otherwise = None if None in values else 0
+
+    def value(scope: Scope) -> int | None:
+        if not values:
+            return 0
+        found = left.value(scope)
+        return None if found is None else 1 if key(found) in keys else otherwise
+
+    return Operand(OperandKind.INTEGER, value, f"{left.sql} IN (SELECT …)")
+
+
+def _shared_key(left: Operand, own: Operand) -> Callable[[Any], Hashable]:
+    """What is the same of two values that are equal, of both operands."""
+    if left.kind is own.kind is OperandKind.INTEGER:
+        return int
+    if left.kind is own.kind is OperandKind.TEXT and left.collation == own.collation is not None:
+        return text_key(own.collation)
+    raise unsupported(f"{left.sql} IN (SELECT {own.sql} …)")
 
 
 def _tables_behind_from(
@@ -131,12 +194,18 @@ def _tables_behind_from(
 class _SelectList:
     """The expressions between SELECT and FROM."""
 
-    def __init__(self, parser: Parser, source: JoinedTables | None, session: Session) -> None:
+    def __init__(
+        self,
+        parser: Parser,
+        source: JoinedTables | None,
+        session: Session,
+        subquery: Callable[[Operand], Operand],
+    ) -> None:
         self.parser = parser
         self.source = source
         self.dialect = session.dialect
         columns = None if source is None else source.columns
-        self.reader = ExpressionParser(parser, columns, self.dialect, session)
+        self.reader = ExpressionParser(parser, columns, self.dialect, session, subquery)
         self.columns: list[SelectedColumn] = []
         self.joins_outer = source is not None and any(part.outer for part in source.parts)
         self.is_buffered_exactly = True

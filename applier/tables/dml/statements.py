@@ -15,7 +15,7 @@ from typing import Any
 from applier.binlog.types import ValueRefused
 from applier.errors import InputError, ReplicationError
 from applier.tables.catalog import Tables
-from applier.tables.dml.insert_select import read_select
+from applier.tables.dml.insert_select import read_select, subquery_reader
 from applier.tables.dml.joined_statements import JoinedStatement
 from applier.tables.dml.row_selection import RowSelection
 from applier.tables.dml.row_writer import (
@@ -328,7 +328,12 @@ class Statement:
                 return found
 
     def _matching(self, table: MemoryTable, named: TableDefinition) -> list[Any]:
-        selection = RowSelection.read(self._reader(named))
+        session = self.session.expressions
+        subquery = subquery_reader(self.parser, self.tables, self.database, table, session)
+        reader = ExpressionParser(
+            self.parser, VisibleColumns.of(named), self.dialect, session, subquery
+        )
+        selection = RowSelection.read(reader)
         self._at_end()
         if self.rows.within and selection.limit is not None and self.dialect.mariadb:
             # 10.11.18 now and then finds no row by the order of a key there, with rows in it

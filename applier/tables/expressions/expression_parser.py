@@ -7,7 +7,7 @@ Each rule of the grammar is one method. What the grammar knows and this does not
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from decimal import Decimal
 
@@ -88,7 +88,7 @@ def sql_parser(sql: str, dialect: Dialect) -> Parser:
 
 class ExpressionParser:
     """`session`: where user variables have values, and so types; None where an expression cannot
-    have any. Implements `ExpressionGrammar`."""
+    have any. `subquery`: reads the SELECT of IN (SELECT …). Implements `ExpressionGrammar`."""
 
     def __init__(
         self,
@@ -96,8 +96,10 @@ class ExpressionParser:
         columns: TableDefinition | VisibleColumns | None,
         dialect: Dialect,
         session: Session | None = None,
+        subquery: Callable[[Operand], Operand] | None = None,
     ) -> None:
         self.parser = parser
+        self.subquery = subquery
         self.columns = (
             VisibleColumns.of(columns) if isinstance(columns, TableDefinition) else columns
         )
@@ -215,6 +217,10 @@ class ExpressionParser:
 
     def _in(self, left: Operand) -> Operand:
         self.parser.expect("(")
+        if self.parser.word() == "SELECT" and self.subquery is not None:
+            found = self.subquery(left)
+            self.parser.expect(")")
+            return found
         if self.parser.word() in _QUERIES:
             raise unsupported("IN (SELECT …)")
         items = self.arguments()

@@ -1,0 +1,142 @@
+"""IN (SELECT …) of UPDATE, DELETE and INSERT … SELECT, in statement format on real servers and in
+memory."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+from servers.server import Server
+
+import applier
+from applier.errors import ReplicationError
+from applier.tables.catalog import Tables
+from applier.tables.dml.row_writer import StatementSession
+from applier.tables.dml.statements import execute_statement
+from tests.servers.fixtures import ServerFactory
+from tests.tables.test_functions_servers import REFUSED, SERVERS, TWIN, run
+from tests.tables.test_joined_servers import differing
+
+SCRIPT = """
+CREATE TABLE a1 (id INT PRIMARY KEY, x BIGINT UNSIGNED, s VARCHAR(20));
+CREATE TABLE b1 (aid INT, y INT, s VARCHAR(20), KEY (aid));
+CREATE TABLE none1 (n INT NULL);
+INSERT INTO a1 VALUES (1, 10, 'one'), (2, 20, 'two'), (3, 30, 'Three'), (4, NULL, NULL), (5, 1, '');
+INSERT INTO b1 VALUES (1, 10, 'ONE'), (2, 9, 'two '), (2, NULL, NULL), (9, 30, 'x'), (7, 7, 'y');
+UPDATE a1 SET s = 'in' WHERE id IN (SELECT aid FROM b1);
+UPDATE a1 SET s = CONCAT(s, '!') WHERE x IN (SELECT y FROM b1 WHERE y IS NOT NULL);
+UPDATE a1 SET x = 0 WHERE x NOT IN (SELECT y FROM b1);
+UPDATE a1 SET x = 7 WHERE x NOT IN (SELECT n FROM none1);
+UPDATE a1 SET x = 8 WHERE NOT (id IN (SELECT n FROM none1)) AND id = 2;
+DELETE FROM b1 WHERE s IN (SELECT s FROM a1);
+DELETE FROM b1 WHERE aid NOT IN (SELECT a.id FROM a1 a JOIN a1 q ON q.id = a.x WHERE q.x > 5)
+    OR y = 9;
+INSERT INTO b1 SELECT id, x, s FROM a1 WHERE id NOT IN (SELECT n FROM none1) AND id IN
+    (SELECT id FROM a1 WHERE x IN (SELECT x FROM a1 WHERE id > 1));
+UPDATE a1 SET s = 'chain' WHERE id IN (SELECT aid FROM b1 WHERE aid IN (SELECT y FROM b1))
+    ORDER BY id LIMIT 1;
+DELETE FROM a1 WHERE (id + 1) IN (SELECT aid FROM b1) AND s IS NOT NULL;
+DELETE FROM a1 WHERE id IN (SELECT 5)
+"""
+UNDECIDED = (
+    "DELETE FROM a WHERE id IN (SELECT x FROM a)",
+    "DELETE FROM a WHERE x IN (SELECT y FROM b WHERE b.aid = a.id)",
+    "DELETE FROM a WHERE x IN (SELECT MAX(y) FROM b)",
+    "DELETE FROM a WHERE x IN (SELECT y FROM b UNION SELECT 1)",
+    "DELETE FROM a WHERE x IN (SELECT s FROM b)",
+    "DELETE FROM a WHERE (id, x) IN (SELECT aid, y FROM b)",
+    "DELETE FROM a WHERE x = ANY (SELECT y FROM b)",
+    "DELETE FROM a WHERE EXISTS (SELECT y FROM b)",
+    "DELETE FROM a WHERE x IN (SELECT y FROM b LIMIT 1)",
+    "INSERT INTO a SELECT aid + 100, 1, 1 FROM b WHERE aid IN (SELECT id FROM a)",
+)
+"""What is not read, and what would need the rows around the subquery."""
+
+
+@pytest.fixture(scope="module", params=SERVERS)
+def server(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Iterator[Server]:
+    started = server_factory(
+        request.param, options={"innodb_flush_log_at_trx_commit": 0, "sync_binlog": 0}
+    )
+    yield started
+    started.close()
+
+
+def test_subqueries_find_what_they_find_on_the_server(server: Server) -> None:
+    tables = Tables()
+    result = applier.replay([run(server, SCRIPT.strip().split(";\n"), "")], into=tables)
+    assert result.error is None, result.error
+    rows, wrong = differing(tables)
+    assert (rows > 5, wrong) == (True, [])
+
+
+def test_subqueries_drawn_by_chance(server: Server) -> None:
+    """Each statement has tables of its own; those of a refused one are told in the result."""
+    rng = random.Random(1126)
+    log = run(server, [statement for number in range(200) for statement in drawn(rng, number)], "")
+    tables = Tables()
+    result = applier.replay([log], into=tables, skip_errors=REFUSED)
+    assert result.error is None, result.error
+    _, wrong = differing(tables)
+    assert [table for table in wrong if f"matrix.{table}" not in result.inexact] == []
+    exact = [
+        name
+        for table in tables
+        if (name := table.definition.name).startswith(TWIN)
+        and f"matrix.{name.removeprefix(TWIN)}" not in result.inexact
+    ]
+    assert len(exact) > 250
+
+
+def drawn(rng: random.Random, number: int) -> Iterator[str]:
+    """Two tables with few values, and one statement that looks from one into the other."""
+    a, b = f"a{number}", f"b{number}"
+    engine = rng.choice(["InnoDB", "InnoDB", "MyISAM"])
+    key = rng.choice(["PRIMARY KEY (k)", "PRIMARY KEY (k), KEY (x), KEY (s)"])
+    for table in (a, b):
+        yield (
+            f"CREATE TABLE {table} (k INT NOT NULL, x INT, u BIGINT UNSIGNED, s VARCHAR(5), {key}) "
+            f"ENGINE={engine}"
+        )
+        if count := rng.choice([0, 1, 2, 4, 6]):
+            rows = (
+                f"({at}, {rng.choice(NUMBERS)}, {rng.choice(NUMBERS)}, {rng.choice(TEXTS)})"
+                for at in range(count)
+            )
+            yield f"INSERT INTO {table} VALUES {', '.join(rows)}"
+    column = rng.choice(["x", "u", "s", "k"])
+    inner = column if column == "s" else rng.choice(["x", "u", "k"])
+    within = rng.choice(["", f" WHERE {rng.choice(CONDITIONS)}", f" WHERE {inner} IS NOT NULL"])
+    where = f"{column} {rng.choice(['IN', 'IN', 'NOT IN'])} (SELECT {inner} FROM {b}{within})"
+    if rng.random() < 0.4:
+        where = rng.choice(["{} AND {}", "{} OR {}", "NOT ({}) OR {}"]).format(
+            where, rng.choice(CONDITIONS)
+        )
+    yield rng.choice(
+        [
+            f"UPDATE {a} SET {rng.choice(['x = 9', 's = NULL', 'u = u + 1'])} WHERE {where}",
+            f"DELETE FROM {a} WHERE {where}",
+            f"INSERT INTO {b} SELECT k + 100, x, u, s FROM {a} WHERE "
+            + where.replace(f"FROM {b}", f"FROM {a}"),
+        ]
+    )
+
+
+NUMBERS = ("NULL", "1", "1", "2", "3", "7")
+TEXTS = ("NULL", "'a'", "'A'", "'b'", "'b '", "'1'", "''")
+CONDITIONS = ("x = 1", "s = 'a'", "u > 1", "x IS NULL", "k BETWEEN 1 AND 3", "x IN (1, 3)", "1 = 0")
+SCHEMA = """CREATE TABLE d.a (id INT PRIMARY KEY, x INT, z INT);
+CREATE TABLE d.b (aid INT, y INT, s VARCHAR(5));
+INSERT INTO d.a VALUES (1, 1, 1), (2, 2, 2);
+INSERT INTO d.b VALUES (1, 5, '5'), (1, 6, '6'), (2, 7, NULL);"""
+
+
+@pytest.mark.parametrize("statement", UNDECIDED)
+def test_other_subqueries_are_refused(statement: str) -> None:
+    tables = applier.load_schema(SCHEMA)
+    before = [table.rows() for table in tables]
+    with pytest.raises(ReplicationError) as caught:
+        execute_statement(tables, statement, "d", StatementSession())
+    assert caught.value.number == 1235
+    assert [table.rows() for table in tables] == before
