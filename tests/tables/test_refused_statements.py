@@ -66,7 +66,7 @@ def test_a_select_that_is_not_carried_out_is_not_called_wrong(select: str) -> No
         ("INSERT INTO t SELECT * FROM t", 1062),
         ("UPDATE t JOIN u ON t.id = u.id SET t.a = 1", 1146), ("UPDATE t, u SET t.a = 1", 1146),
         ("DELETE t FROM t JOIN u", 1146), ("DELETE FROM t USING t, u", 1146),
-        ("UPDATE t SET a = (SELECT 1)", 1235), ("UPDATE t x SET a = t.a", 1235),
+        ("UPDATE t SET a = (SELECT a FROM t)", 1235), ("UPDATE t x SET a = t.a", 1235),
         ("UPDATE t x, u SET x.a = 1", 1146), ("DELETE FROM t AS x WHERE t.id = 1", 1235),
         ("UPDATE t SET a = f(1)", 1235), ("UPDATE t SET a = 1, b", 1235),
         ("DELETE FROM t WHERE id IN (SELECT id FROM t)", 1235),

@@ -37,12 +37,38 @@ INSERT INTO b1 SELECT id, x, s FROM a1 WHERE id NOT IN (SELECT n FROM none1) AND
 UPDATE a1 SET s = 'chain' WHERE id IN (SELECT aid FROM b1 WHERE aid IN (SELECT y FROM b1))
     ORDER BY id LIMIT 1;
 DELETE FROM a1 WHERE (id + 1) IN (SELECT aid FROM b1) AND s IS NOT NULL;
-DELETE FROM a1 WHERE id IN (SELECT 5)
+DELETE FROM a1 WHERE id IN (SELECT 5);
+CREATE TABLE c1 (id INT AUTO_INCREMENT PRIMARY KEY, n INT, s VARCHAR(20), d DECIMAL(8, 3),
+    t DATETIME(3), k INT NOT NULL DEFAULT 3);
+CREATE TABLE p1 (id INT PRIMARY KEY, s VARCHAR(9), d DECIMAL(9, 4), t DATETIME(6));
+INSERT INTO p1 VALUES (1, 'é1', 1.2345, '2026-01-02 03:04:05.678901'), (2, NULL, NULL, NULL);
+INSERT INTO c1 (n, s, d, t) VALUES
+    ((SELECT id FROM p1 WHERE s = 'é1'), (SELECT s FROM p1 WHERE id = 1),
+    (SELECT d FROM p1 WHERE id = 1), (SELECT t FROM p1 WHERE id = 1)),
+    ((SELECT id FROM p1 WHERE id > 7), (SELECT s FROM p1 WHERE id = 2),
+    1 + (SELECT d FROM p1 WHERE id = 1), (SELECT t FROM p1 WHERE id = 2));
+INSERT INTO c1 SET n = (SELECT id FROM p1 WHERE id = 2) * 5,
+    s = CONCAT((SELECT s FROM p1 WHERE id = 1), '?');
+UPDATE c1 SET s = (SELECT s FROM p1 WHERE id = 1), n = (SELECT 4)
+    WHERE n = (SELECT id FROM p1 WHERE id = 1);
+UPDATE c1 SET k = k + (SELECT id FROM p1 WHERE id = 2) WHERE d > (SELECT d FROM p1 WHERE id = 1);
+UPDATE c1 SET k = 1 WHERE (SELECT id FROM p1 WHERE id = 1) AND n IS NULL;
+UPDATE c1 SET n = 0 WHERE s = (SELECT s FROM p1 WHERE id = 1);
+REPLACE INTO c1 (id, n) VALUES
+    ((SELECT id FROM p1 WHERE id = 2), (SELECT id FROM p1 WHERE id = 1));
+DELETE FROM c1 WHERE id > (SELECT id FROM p1 WHERE t IS NULL);
+INSERT INTO c1 (s) SELECT s FROM p1 WHERE id = (SELECT id FROM a1 WHERE id = 2);
+INSERT INTO p1 (id, s) SELECT id + 10, s FROM c1 WHERE id >= (SELECT id FROM a1 WHERE id = 1)
+    ORDER BY id
 """
 UNDECIDED = (
     "DELETE FROM a WHERE id IN (SELECT x FROM a)",
     "DELETE FROM a WHERE x IN (SELECT y FROM b WHERE b.aid = a.id)",
     "DELETE FROM a WHERE x IN (SELECT MAX(y) FROM b)",
+    "UPDATE a SET x = (SELECT MAX(y) FROM b)",
+    "UPDATE a SET x = (SELECT y FROM b WHERE b.aid = a.id)",
+    "UPDATE a SET x = (SELECT z FROM a WHERE id = 1)",
+    "UPDATE a SET x = (SELECT 1.5)",
     "DELETE FROM a WHERE x IN (SELECT y FROM b UNION SELECT 1)",
     "DELETE FROM a WHERE x IN (SELECT s FROM b)",
     "DELETE FROM a WHERE (id, x) IN (SELECT aid, y FROM b)",
@@ -109,14 +135,19 @@ def drawn(rng: random.Random, number: int) -> Iterator[str]:
     inner = column if column == "s" else rng.choice(["x", "u", "k"])
     within = rng.choice(["", f" WHERE {rng.choice(CONDITIONS)}", f" WHERE {inner} IS NOT NULL"])
     where = f"{column} {rng.choice(['IN', 'IN', 'NOT IN'])} (SELECT {inner} FROM {b}{within})"
+    one = f"(SELECT {inner} FROM {b} WHERE k = {rng.randint(0, 5)})"
+    if rng.random() < 0.3:
+        where = f"{column} {rng.choice(['=', '<', '<>', '<=>'])} {one}"
     if rng.random() < 0.4:
         where = rng.choice(["{} AND {}", "{} OR {}", "NOT ({}) OR {}"]).format(
             where, rng.choice(CONDITIONS)
         )
+    assignment = rng.choice(["x = 9", "s = NULL", "u = u + 1", f"{column} = {one}"])
     yield rng.choice(
         [
-            f"UPDATE {a} SET {rng.choice(['x = 9', 's = NULL', 'u = u + 1'])} WHERE {where}",
+            f"UPDATE {a} SET {assignment} WHERE {where}",
             f"DELETE FROM {a} WHERE {where}",
+            f"INSERT INTO {a} VALUES (50, {one}, 1, {one}), (51, 2, {one}, 'z')",
             f"INSERT INTO {b} SELECT k + 100, x, u, s FROM {a} WHERE "
             + where.replace(f"FROM {b}", f"FROM {a}"),
         ]

@@ -89,7 +89,7 @@ def _pieces(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
         else:
             piece.append(token)
     for found in [*pieces, piece]:
-        if _is_enclosed(found):
+        if _is_enclosed(found) and found[1].value.upper() != "SELECT":
             yield from _pieces(found[1:-1])
         else:
             yield found

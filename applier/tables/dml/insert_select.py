@@ -1,5 +1,5 @@
-"""The SELECT of INSERT … SELECT, CREATE TABLE … SELECT and IN (SELECT …): expressions over the rows
-of tables, or over none.
+"""The SELECT of INSERT … SELECT, CREATE TABLE … SELECT and subqueries: expressions over the rows of
+tables, or over none.
 
 Groups and unions are refused, and so is whatever the order of the rows decides
 where the statement leaves it open.
@@ -8,7 +8,7 @@ where the statement leaves it open.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from applier.errors import ReplicationError
@@ -23,6 +23,7 @@ from applier.tables.expressions.operands import (
     OperandKind,
     Scope,
     Session,
+    Value,
     column_operand,
     unsupported,
 )
@@ -36,6 +37,10 @@ _AS_THEY_STAND = (
 """Words behind SELECT that do not change its rows."""
 _OTHER_ROWS = frozenset("DISTINCT DISTINCTROW SQL_BUFFER_RESULT SQL_CALC_FOUND_ROWS".split())
 _EXACT = frozenset({OperandKind.INTEGER, OperandKind.TEXT})
+_AS_A_VALUE = frozenset(
+    {OperandKind.TEXT, OperandKind.DECIMAL, OperandKind.DATE, OperandKind.DATETIME}
+)
+"""Columns of which a subquery may be the value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +101,8 @@ def read_select(
     start = parser.at
     source = _tables_behind_from(parser, tables, database, session)
     behind, parser.at = parser.at, start
-    subquery = subquery_reader(parser, tables, database, target, session)
-    listed = _SelectList(parser, source, session, subquery)
+    subqueries = Subqueries(parser, tables, database, session, target)
+    listed = _SelectList(parser, source, session, subqueries)
     listed.read()
     if source is None:
         parser.accept("FROM", "DUAL")
@@ -118,7 +123,7 @@ def read_select(
         return SelectedRows(listed.columns, chosen, is_ordered=True)
     if any(part.table is target for part in source.parts):
         if not reads_target:
-            raise unsupported("IN (SELECT …) from the table that the statement changes")
+            raise unsupported("a subquery that reads the table which the statement changes")
         if not listed.is_buffered_exactly:
             raise unsupported("INSERT … SELECT of expressions from the table itself")
     if any(parser.tokens[at].value.upper() == "RAND" for at in range(start, parser.at)):
@@ -129,45 +134,69 @@ def read_select(
     return SelectedRows(listed.columns, found, ordered)
 
 
-def subquery_reader(
-    parser: Parser, tables: Tables, database: str, changed: MemoryTable | None, session: Session
-) -> Callable[[Operand], Operand]:
-    """A function that reads the SELECT of IN (SELECT …), at the cursor: what stands before IN
-    becomes the whole. The rows are found once, before the statement changes one of `changed`.
+class Subqueries:
+    """The SELECTs in the expressions of a statement. Their rows are found once, before the
+    statement changes one of `changed`. Implements `SubqueryReader`.
 
-    It raises ReplicationError 1235 for a SELECT that names columns around it, and for values of
-    another type than those before IN.
+    Raises ReplicationError 1235 for a SELECT that names columns around it or reads the changed
+    table, and for values whose type decides what becomes of them.
     """
 
-    def read(left: Operand) -> Operand:
+    def __init__(
+        self,
+        parser: Parser,
+        tables: Tables,
+        database: str,
+        session: Session,
+        changed: MemoryTable | None = None,
+    ) -> None:
+        self.parser = parser
+        self.tables = tables
+        self.database = database
+        self.session = session
+        self.changed = changed
+
+    def among(self, left: Operand) -> Operand:
+        """IN (SELECT …): of no rows it is false, for NULL too; of rows with NULL it is not
+        false."""
+        own, values = self._values()
+        key = _shared_key(left, own)
+        keys = {key(value) for value in values if value is not None}
+        otherwise = None if None in values else 0
+
+        def value(scope: Scope) -> int | None:
+            if not values:
+                return 0
+            found = left.value(scope)
+            return None if found is None else 1 if key(found) in keys else otherwise
+
+        return Operand(OperandKind.INTEGER, value, f"{left.sql} IN (SELECT …)")
+
+    def scalar(self) -> Operand:
+        """(SELECT …): NULL where there is no row. Raises ReplicationError 1242 for several."""
+        own, values = self._values()
+        if own.kind is not OperandKind.INTEGER and not (own.column and own.kind in _AS_A_VALUE):
+            raise unsupported(f"(SELECT {own.sql} …)")
+        if len(values) > 1:
+            raise ReplicationError(1242, "Subquery returns more than 1 row")
+        found = values[0] if values else None
+        return replace(own, value=lambda scope: found, sql="(SELECT …)", literal=False, column=None)
+
+    def _values(self) -> tuple[Operand, list[Value]]:
+        """The one column of the SELECT at the cursor, which passes it."""
         try:
-            chosen = read_select(parser, tables, database, changed, session, reads_target=False)
+            chosen = read_select(
+                self.parser, self.tables, self.database, self.changed, self.session,
+                reads_target=False,
+            )  # fmt: skip
         except ReplicationError as error:
             if error.number == 1054:
-                raise unsupported("IN (SELECT …) about columns around it") from None
+                raise unsupported("a subquery about columns around it") from None
             raise
-        return _among_selected(left, chosen)
-
-    return read
-
-
-def _among_selected(left: Operand, chosen: SelectedRows) -> Operand:
-    """IN (SELECT …): of no rows it is false, for NULL too; of rows with NULL it is not false."""
-    if len(chosen.columns) != 1:
-        raise ReplicationError(1241, "Operand should contain 1 column(s)")
-    own = chosen.columns[0].operand
-    key = _shared_key(left, own)
-    values = [own.value(scope) for scope in chosen.scopes]
-    keys = {key(value) for value in values if value is not None}
-    otherwise = None if None in values else 0
-
-    def value(scope: Scope) -> int | None:
-        if not values:
-            return 0
-        found = left.value(scope)
-        return None if found is None else 1 if key(found) in keys else otherwise
-
-    return Operand(OperandKind.INTEGER, value, f"{left.sql} IN (SELECT …)")
+        if len(chosen.columns) != 1:
+            raise ReplicationError(1241, "Operand should contain 1 column(s)")
+        own = chosen.columns[0].operand
+        return own, [own.value(scope) for scope in chosen.scopes]
 
 
 def _shared_key(left: Operand, own: Operand) -> Callable[[Any], Hashable]:
@@ -199,13 +228,13 @@ class _SelectList:
         parser: Parser,
         source: JoinedTables | None,
         session: Session,
-        subquery: Callable[[Operand], Operand],
+        subqueries: Subqueries,
     ) -> None:
         self.parser = parser
         self.source = source
         self.dialect = session.dialect
         columns = None if source is None else source.columns
-        self.reader = ExpressionParser(parser, columns, self.dialect, session, subquery)
+        self.reader = ExpressionParser(parser, columns, self.dialect, session, subqueries)
         self.columns: list[SelectedColumn] = []
         self.joins_outer = source is not None and any(part.outer for part in source.parts)
         self.is_buffered_exactly = True

@@ -15,7 +15,7 @@ from typing import Any
 from applier.binlog.types import ValueRefused
 from applier.errors import InputError, ReplicationError
 from applier.tables.catalog import Tables
-from applier.tables.dml.insert_select import read_select, subquery_reader
+from applier.tables.dml.insert_select import Subqueries, read_select
 from applier.tables.dml.joined_statements import JoinedStatement
 from applier.tables.dml.row_selection import RowSelection
 from applier.tables.dml.row_writer import (
@@ -77,6 +77,7 @@ class Statement:
         self.session = session
         self.table_name: str | None = None
         self.rows = StatementRows(session)
+        self.subqueries = Subqueries(self.parser, tables, database, session.expressions)
 
     def carried_out(self, work: Callable[[], int]) -> int:
         """The result of `work`; its errors as ReplicationError, and then without its changes."""
@@ -99,7 +100,7 @@ class Statement:
         fires."""
         name = self.parser.table_name(self.database)
         self.table_name = ".".join(name)
-        table = self.tables.named(*name)
+        table = self.subqueries.changed = self.tables.named(*name)
         self.tables.triggers.refuse(*name, *events)
         table.open()
         if any(column.system_time for column in table.definition.columns):
@@ -115,7 +116,8 @@ class Statement:
         )
 
     def _reader(self, columns: TableDefinition | VisibleColumns) -> ExpressionParser:
-        return ExpressionParser(self.parser, columns, self.dialect, self.session.expressions)
+        session = self.session.expressions
+        return ExpressionParser(self.parser, columns, self.dialect, session, self.subqueries)
 
     # INSERT, REPLACE
 
@@ -328,12 +330,7 @@ class Statement:
                 return found
 
     def _matching(self, table: MemoryTable, named: TableDefinition) -> list[Any]:
-        session = self.session.expressions
-        subquery = subquery_reader(self.parser, self.tables, self.database, table, session)
-        reader = ExpressionParser(
-            self.parser, VisibleColumns.of(named), self.dialect, session, subquery
-        )
-        selection = RowSelection.read(reader)
+        selection = RowSelection.read(self._reader(named))
         self._at_end()
         if self.rows.within and selection.limit is not None and self.dialect.mariadb:
             # 10.11.18 now and then finds no row by the order of a key there, with rows in it

@@ -7,7 +7,7 @@ Each rule of the grammar is one method. What the grammar knows and this does not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from decimal import Decimal
 
@@ -54,7 +54,7 @@ from applier.tables.expressions.operators import (
 )
 from applier.tables.expressions.row_values import at_row, row_among, row_compared
 from applier.tables.expressions.shape_functions import SHAPE_FUNCTIONS
-from applier.tables.expressions.special_calls import SPECIAL_CALLS
+from applier.tables.expressions.special_calls import SPECIAL_CALLS, SubqueryReader
 from applier.tables.expressions.text_functions import TEXT_FUNCTIONS
 from applier.tables.expressions.visible_columns import UNKNOWN_COLUMN, VisibleColumns
 from applier.tables.sql.quoting import hex_bytes
@@ -88,7 +88,7 @@ def sql_parser(sql: str, dialect: Dialect) -> Parser:
 
 class ExpressionParser:
     """`session`: where user variables have values, and so types; None where an expression cannot
-    have any. `subquery`: reads the SELECT of IN (SELECT …). Implements `ExpressionGrammar`."""
+    have any. `subqueries`: None where they are refused. Implements `ExpressionGrammar`."""
 
     def __init__(
         self,
@@ -96,10 +96,10 @@ class ExpressionParser:
         columns: TableDefinition | VisibleColumns | None,
         dialect: Dialect,
         session: Session | None = None,
-        subquery: Callable[[Operand], Operand] | None = None,
+        subqueries: SubqueryReader | None = None,
     ) -> None:
         self.parser = parser
-        self.subquery = subquery
+        self.subqueries = subqueries
         self.columns = (
             VisibleColumns.of(columns) if isinstance(columns, TableDefinition) else columns
         )
@@ -217,8 +217,8 @@ class ExpressionParser:
 
     def _in(self, left: Operand) -> Operand:
         self.parser.expect("(")
-        if self.parser.word() == "SELECT" and self.subquery is not None:
-            found = self.subquery(left)
+        if self.parser.word() == "SELECT" and self.subqueries is not None:
+            found = self.subqueries.among(left)
             self.parser.expect(")")
             return found
         if self.parser.word() in _QUERIES:
@@ -303,9 +303,12 @@ class ExpressionParser:
         return self._word() if parser.word() else self._literal()
 
     def _parenthesized(self) -> Operand:
-        if self.parser.word() in _QUERIES:
+        if self.parser.word() == "SELECT" and self.subqueries is not None:
+            inner = self.subqueries.scalar()
+        elif self.parser.word() in _QUERIES:
             raise unsupported("a subquery")
-        inner = self.expression()
+        else:
+            inner = self.expression()
         self.parser.expect(")")
         return (
             replace(inner, literal=False, sql=f"({inner.sql})")

@@ -38,6 +38,17 @@ _EXTRACTED = frozenset(
 )
 
 
+class SubqueryReader(Protocol):
+    """The SELECTs in an expression. The cursor stands at the word, and is left at the parenthesis
+    behind."""
+
+    def among(self, left: Operand) -> Operand:
+        """Of IN (SELECT …), with what stands before IN."""
+
+    def scalar(self) -> Operand:
+        """Of (SELECT …), which is one value."""
+
+
 class ExpressionGrammar(Protocol):
     """The rules of the grammar that arguments are read by. Each passes what it reads."""
 
