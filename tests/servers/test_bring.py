@@ -228,6 +228,7 @@ def test_tests_without_servers_are_counted_or_fail(
     environment = {
         **os.environ,
         "BINLAG_SERVERS": str(tmp_path),
+        "BINLAG_ALL_CASES": "1",
         "BINLAG_REQUIRE_SERVERS": required,
         "DOCKER_HOST": f"unix://{tmp_path}/none",
     }
