@@ -15,8 +15,8 @@ from applier.tables.catalog import Tables
 from applier.tables.dml.row_writer import StatementSession
 from applier.tables.dml.statements import execute_statement
 from tests.servers.fixtures import ServerFactory
-from tests.tables.test_functions_servers import REFUSED, SERVERS, TWIN, run
-from tests.tables.test_joined_servers import differing
+from tests.tables.test_functions_servers import SERVERS, run
+from tests.tables.test_joined_servers import compared_exactly, differing
 
 SCRIPT = """
 CREATE TABLE a1 (id INT PRIMARY KEY, x BIGINT UNSIGNED, s VARCHAR(20));
@@ -98,21 +98,9 @@ def test_subqueries_find_what_they_find_on_the_server(server: Server) -> None:
 
 
 def test_subqueries_drawn_by_chance(server: Server) -> None:
-    """Each statement has tables of its own; those of a refused one are told in the result."""
     rng = random.Random(1126)
-    log = run(server, [statement for number in range(200) for statement in drawn(rng, number)], "")
-    tables = Tables()
-    result = applier.replay([log], into=tables, skip_errors=REFUSED)
-    assert result.error is None, result.error
-    _, wrong = differing(tables)
-    assert [table for table in wrong if f"matrix.{table}" not in result.inexact] == []
-    exact = [
-        name
-        for table in tables
-        if (name := table.definition.name).startswith(TWIN)
-        and f"matrix.{name.removeprefix(TWIN)}" not in result.inexact
-    ]
-    assert len(exact) > 250
+    statements = [statement for number in range(200) for statement in drawn(rng, number)]
+    assert compared_exactly(server, statements) > 250
 
 
 def drawn(rng: random.Random, number: int) -> Iterator[str]:

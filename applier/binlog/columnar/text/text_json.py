@@ -7,7 +7,6 @@ documents that are damaged, MySQL's own types in JSON, escapes, doubles with an 
 from __future__ import annotations
 
 from applier.binlog.columnar.memory import (
-    copy_bytes,
     kernel,
     load1,
     load2,
@@ -19,10 +18,11 @@ from applier.binlog.columnar.memory import (
 from applier.binlog.columnar.text.text_control import Open
 from applier.binlog.columnar.text.text_doubles import EXPONENT, put_double
 from applier.binlog.columnar.text.text_values import (
+    DOUBLE_QUOTE,
     QUOTE,
     VALUE_ROOM,
-    character_size,
     has_byte,
+    put_characters,
     put_number,
     put_signed,
     signed,
@@ -46,7 +46,6 @@ from applier.binlog.types.json import (
 
 SCALAR_ROOM = 32
 """More than a number or a literal takes, with what stands between two values."""
-DOUBLE_QUOTE, BACKSLASH, SPACE = 0x22, 0x5C, 0x20
 COMMA_SPACE, COLON_SPACE = 0x202C, 0x203A
 OPENING, CLOSING = (0x5B, 0x7B), (0x5D, 0x7D)
 """Of an array, and of an object."""
@@ -69,21 +68,9 @@ def put_string(at: int, stop: int, start: int, end: int, printable: int, left: i
     if at + 2 * (end - start) + 2 > stop or not spend(left, end - start):
         return 0
     store1(at, DOUBLE_QUOTE)
-    at += 1
-    while start < end:
-        byte, size = load1(start), 1
-        if byte >= 0x80:
-            size = character_size(start, end, printable)
-            if size == 0:
-                return 0
-        elif byte < SPACE or byte > 0x7E or byte in (DOUBLE_QUOTE, BACKSLASH):
-            return 0
-        copy_bytes(at, start, size)
-        at += size
-        start += size
-        if byte == QUOTE:
-            store1(at, QUOTE)
-            at += 1
+    at = put_characters(at + 1, start, end, printable, 1)
+    if at == 0:
+        return 0
     store1(at, DOUBLE_QUOTE)
     return at + 1
 

@@ -24,6 +24,7 @@ VALUE_ROOM = 100
 MICROSECONDS = 1_000_000
 FIRST_YEAR = 1900
 QUOTE, MINUS, POINT, COLON, SPACE, ZERO = 0x27, 0x2D, 0x2E, 0x3A, 0x20, 0x30
+DOUBLE_QUOTE, BACKSLASH = 0x22, 0x5C
 ONES, HIGH_BITS = 0x0101010101010101, -0x7F7F7F7F7F7F7F80
 SPACES, QUOTES, DELETES = 0x2020202020202020, 0x2727272727272727, 0x7F7F7F7F7F7F7F7F
 HEX_MARK = 0x7830
@@ -120,17 +121,12 @@ def character_size(start: int, end: int, printable: int) -> int:
 
 
 @kernel
-def put_text(at: int, start: int, end: int, printable: int) -> int:
-    """Printable text between quotes; 0 for all else, and for what looks like hexadecimal digits.
-
-    `printable`: address of a bit for each code point, where bytes beyond ASCII are UTF-8; else 0.
-    """
-    if end - start >= 2 and load2(start) == HEX_MARK:
-        return 0
-    store1(at, QUOTE)
-    at += 1
+def put_characters(at: int, start: int, end: int, printable: int, in_json: int) -> int:
+    """Printable text, each single quote twice; 0 for any other text. `printable`: address of a bit
+    for each code point, where bytes beyond ASCII are UTF-8; else 0. `in_json`: 1 where `"` and a
+    backslash need an escape, which is not written here."""
     while start < end:
-        if start + 8 <= end and is_plain_word(load8(start)):
+        if in_json == 0 and start + 8 <= end and is_plain_word(load8(start)):
             store8(at, load8(start))
             at += 8
             start += 8
@@ -141,7 +137,7 @@ def put_text(at: int, start: int, end: int, printable: int) -> int:
             if size == 0:
                 return 0
             copy_bytes(at, start, size)
-        elif byte < SPACE or byte > 0x7E:
+        elif byte < SPACE or byte > 0x7E or (in_json and byte in (DOUBLE_QUOTE, BACKSLASH)):
             return 0
         else:
             store1(at, byte)
@@ -150,6 +146,19 @@ def put_text(at: int, start: int, end: int, printable: int) -> int:
         if byte == QUOTE:
             store1(at, byte)
             at += 1
+    return at
+
+
+@kernel
+def put_text(at: int, start: int, end: int, printable: int) -> int:
+    """Text between quotes, as `put_characters` writes it; 0 also for what looks like hexadecimal
+    digits."""
+    if end - start >= 2 and load2(start) == HEX_MARK:
+        return 0
+    store1(at, QUOTE)
+    at = put_characters(at + 1, start, end, printable, 0)
+    if at == 0:
+        return 0
     store1(at, QUOTE)
     return at + 1
 
