@@ -66,15 +66,17 @@ class Charset:
 
     def encode(self, text: str) -> bytes:
         """Raises UnicodeEncodeError when the character set lacks a character."""
+        data = self._encode(text)
         if self.name not in _LIKENED or text.isascii():
-            return self._encode(text)
-        preferred = PREFERRED.get(self.name, {})
-        data = b"".join(preferred.get(char) or self._encode(char) for char in text)
+            return data
         if self.decode(data) != text or not ABSENT.get(self.name, frozenset()).isdisjoint(text):
             raise UnicodeEncodeError(self.codec, text, 0, len(text), "a character that is like it")
         return data
 
     def _encode(self, text: str) -> bytes:
+        preferred = PREFERRED.get(self.name)
+        if preferred is not None and not preferred.keys().isdisjoint(text):
+            return b"".join(preferred.get(char) or self._encode(char) for char in text)
         if self.name == "latin1":
             return (
                 b"".join(_latin1_byte(char) for char in text)

@@ -332,3 +332,12 @@ def test_null_is_null_in_every_type() -> None:
             None,
             None,
         )
+
+
+@pytest.mark.parametrize(("name", "char", "code"), [("eucjpms", "№", 2), ("cp932", "ⅰ", 2)])
+def test_characters_with_several_codes_are_cut_whole(name: str, char: str, code: int) -> None:
+    own = charset(name)
+    data = own.encode(f"a{char}b{char}")
+    assert len(data) == 2 + 2 * code
+    assert own.decode(own.cut(data, 2)) == f"a{char}"
+    assert own.decode(own.whole(data, 1 + code)) == f"a{char}"
