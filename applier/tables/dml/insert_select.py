@@ -116,6 +116,9 @@ def read_select(
         parser.expect(")")
     if selection.order and listed.hides_a_column:
         raise unsupported("ORDER BY beside an alias that a column has as its name")
+    draws = any(token.value.upper() == "RAND" for token in parser.tokens[start : parser.at])
+    if draws and not reads_target:
+        raise unsupported("RAND() in a subquery, which each row may draw anew")
     if source is None:
         scope = Scope((), session)
         is_chosen = selection.condition is None or selection.condition(scope)
@@ -126,7 +129,7 @@ def read_select(
             raise unsupported("a subquery that reads the table which the statement changes")
         if not listed.is_buffered_exactly:
             raise unsupported("INSERT … SELECT of expressions from the table itself")
-    if any(parser.tokens[at].value.upper() == "RAND" for at in range(start, parser.at)):
+    if draws:
         raise unsupported("RAND() in INSERT … SELECT")
     source.take_equalities(behind)
     found = [Scope(row, session) for _, row in selection.chosen(source.rows(), session)]
