@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from pymysql.cursors import Cursor
+from servers.server import Server
 
 from applier.binlog.charsets import CHARSETS, Charset, charset, charset_of_collation, collation_name
 from tests.mysql.server_shapes import log_of, shape_in_memory, shape_on
@@ -44,20 +47,24 @@ def codes(own: Charset) -> Iterator[bytes]:
         )
 
 
-@pytest.mark.parametrize("name", ["5.7", "9.7", "mariadb"] if THOROUGH else ["9.7"])
-def test_every_code_is_shown_as_by_the_server(name: str, server_factory: ServerFactory) -> None:
-    wrong = []
-    server = server_factory.shared(name)
+@contextmanager
+def charsets_of(server: Server) -> Iterator[tuple[Cursor, list[Charset]]]:
+    """A cursor, and the server's character sets but those of Unicode."""
     with (
         server.connect(autocommit=True, charset="utf8mb4", database="mysql") as connection,
         connection.cursor() as cursor,
     ):
         cursor.execute("SELECT character_set_name FROM information_schema.character_sets")
-        known = {row[0] for row in cursor.fetchall()}
+        names = {row[0] for row in cursor.fetchall()} - UNICODE
+        yield cursor, [own for own in CHARSETS.values() if own.name in names]
+
+
+@pytest.mark.parametrize("name", ["5.7", "9.7", "mariadb"] if THOROUGH else ["9.7"])
+def test_every_code_is_shown_as_by_the_server(name: str, server_factory: ServerFactory) -> None:
+    wrong = []
+    with charsets_of(server_factory.shared(name)) as (cursor, known):
         cursor.execute("CREATE TEMPORARY TABLE codes (code VARBINARY(4)) ENGINE=MyISAM")
-        for own in CHARSETS.values():
-            if own.name not in known - UNICODE:
-                continue
+        for own in known:
             cursor.execute("TRUNCATE TABLE codes")
             cursor.execute(
                 "INSERT INTO codes VALUES " + ", ".join(f"(x'{code.hex()}')" for code in codes(own))
@@ -91,19 +98,11 @@ def test_every_character_is_stored_as_by_the_server(
 ) -> None:
     wrong = []
     characters = [chr(code) for code in range(0x80, 0x10000) if not 0xD800 <= code <= 0xDFFF]
-    server = server_factory.shared(name)
-    with (
-        server.connect(autocommit=True, charset="utf8mb4", database="mysql") as connection,
-        connection.cursor() as cursor,
-    ):
-        cursor.execute("SELECT character_set_name FROM information_schema.character_sets")
-        known = {row[0] for row in cursor.fetchall()}
+    with charsets_of(server_factory.shared(name)) as (cursor, known):
         cursor.execute("CREATE TEMPORARY TABLE texts (text VARBINARY(4)) ENGINE=MyISAM")
         values = ", ".join(f"(x'{char.encode().hex()}')" for char in characters)
         cursor.execute(f"INSERT INTO texts VALUES {values}")
-        for own in CHARSETS.values():
-            if own.name not in known - UNICODE:
-                continue
+        for own in known:
             code = f"HEX(CONVERT(CONVERT(text USING utf8mb4) USING {own.name}))"
             cursor.execute(f"SELECT text, {code} AS code FROM texts HAVING code <> '3F'")
             there = {text.decode(): bytes.fromhex(found) for text, found in cursor.fetchall()}

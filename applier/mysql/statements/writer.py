@@ -243,7 +243,7 @@ class Writer:
             self._passed_over(event, allowed, frozenset())(refused)
             return
         self._out += preparing
-        self._out += [PipelineStatement(text, event) for text in prepare]
+        self._out += [PipelineStatement(setting, event) for setting in prepare]
         passed = frozenset[int]()
         if query.variables.invoker is not None and takes_account(text):
             sql = with_invoker(query, sql)

@@ -16,11 +16,12 @@ from numba.extending import intrinsic
 
 from applier.binlog.columnar.memory import I64, kernel, load8, store1, store2
 from applier.binlog.columnar.text.text_control import LEAST_POWER, whole_log2
+from applier.binlog.columnar.text.text_values import MINUS, POINT, ZERO, digit_count, put_digits
 
 FRACTION_BITS, LEAST_EXPONENT = 52, -1074
 MOST_FIXED, LEAST_FIXED = 16, -3
 """Places of the point among the digits outside of which there is an exponent."""
-MINUS, POINT, ZERO, EXPONENT, NOTHING_BEHIND = 0x2D, 0x2E, 0x30, 0x65, 0x302E
+EXPONENT, NOTHING_BEHIND = 0x65, 0x302E
 """The last is `.0`."""
 
 
@@ -90,28 +91,6 @@ def shortest(bits: int, tens: int) -> tuple[int, int]:
         return digits + (1 if is_above else 0), power
     middle = 4 * digits + 2
     return digits + (1 if value > middle or (value == middle and digits & 1) else 0), power
-
-
-@kernel
-def digit_count(value: int) -> int:
-    """Digits of a number that is not negative."""
-    count, rest = 1, value // 10
-    while rest:
-        count += 1
-        rest //= 10
-    return count
-
-
-@kernel
-def put_digits(end: int, value: int, count: int) -> int:
-    """The last `count` digits of a number, up to `end`; what is left of the number."""
-    while count > 0:
-        end -= 1
-        count -= 1
-        tenth = value // 10
-        store1(end, ZERO + value - tenth * 10)
-        value = tenth
-    return value
 
 
 @kernel

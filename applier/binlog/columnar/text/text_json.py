@@ -22,8 +22,8 @@ from applier.binlog.columnar.text.text_values import (
     QUOTE,
     VALUE_ROOM,
     has_byte,
-    put_characters,
     put_number,
+    put_quoted,
     put_signed,
     signed,
 )
@@ -67,12 +67,7 @@ def put_string(at: int, stop: int, start: int, end: int, printable: int, left: i
     """Text between double quotes; 0 where it needs an escape, or has no room before `stop`."""
     if at + 2 * (end - start) + 2 > stop or not spend(left, end - start):
         return 0
-    store1(at, DOUBLE_QUOTE)
-    at = put_characters(at + 1, start, end, printable, 1)
-    if at == 0:
-        return 0
-    store1(at, DOUBLE_QUOTE)
-    return at + 1
+    return put_quoted(at, start, end, printable, DOUBLE_QUOTE)
 
 
 @kernel

@@ -101,10 +101,8 @@ class LineWriter(KnownHeads):
             _names(control.NAME_WIDTH),
             _words(control.WORD_WIDTH, control.WORD_TEXTS),
             _variables(),
-            _printable(),
-            np.array(control.powers_of_ten(), np.int64),
-            np.zeros((MAX_DEPTH + 1, control.Open.SIZE_OF_ENTRY), np.int64),
         ]
+        self._of_values: list[Any] = []
         self._tables: list[TableMap] = []
         self._rows: list[tuple[RowsHead, TableMap]] = []
         self._fillers: list[Callable[[bytes], str]] = []
@@ -116,9 +114,24 @@ class LineWriter(KnownHeads):
         block[item.OUT], block[item.ROOM] = address(self._out), len(self._out)
         block[item.HOLES], block[item.HOLES_CAPACITY] = address(self._holes), len(self._holes)
         block[item.GTID] = address(self._gtid)
-        places = item.NAMES, item.WORDS, item.VARIABLES, item.PRINTABLE, item.TENS, item.FRAMES
+        places = item.NAMES, item.WORDS, item.VARIABLES
         for place, array in zip(places, self._fixed, strict=True):
             block[place] = address(array)
+
+    def _point_at_values(self) -> None:
+        """What only the values of rows need."""
+        from applier.binlog.columnar.text.text_control import Open, powers_of_ten
+
+        np, item = self._np, self._text
+        self._of_values = [
+            _printable(),
+            np.array(powers_of_ten(), np.int64),
+            np.zeros((MAX_DEPTH + 1, Open.SIZE_OF_ENTRY), np.int64),
+        ]
+        for place, array in zip(
+            (item.PRINTABLE, item.TENS, item.FRAMES), self._of_values, strict=True
+        ):
+            self._control[place] = address(array)
 
     def start(self, fde: FormatDescription, *, verify: bool, with_rows: bool, file: str) -> bool:
         """A file with this format description; `file` is how its lines begin. False: its layout is
@@ -131,6 +144,8 @@ class LineWriter(KnownHeads):
         item, block = self._text, self._control
         block[item.FILE], block[item.FILE_LENGTH] = address(self._file), len(self._file)
         block[item.WITH_ROWS] = with_rows
+        if with_rows and not self._of_values:
+            self._point_at_values()
         return True
 
     def forget(self) -> None:

@@ -42,22 +42,33 @@ def put_number(at: int, value: int) -> int:
 
 
 @kernel
+def digit_count(value: int) -> int:
+    """Digits of a number that is not negative."""
+    count, rest = 1, value // 10
+    while rest:
+        count += 1
+        rest //= 10
+    return count
+
+
+@kernel
+def put_digits(end: int, value: int, count: int) -> int:
+    """The last `count` digits of a number, up to `end`; what is left of the number."""
+    while count > 0:
+        end -= 1
+        count -= 1
+        tenth = value // 10
+        store1(end, ZERO + value - tenth * 10)
+        value = tenth
+    return value
+
+
+@kernel
 def put_number_of(at: int, value: int, width: int) -> int:
     """A number of at least `width` digits; it is not negative."""
-    digits, rest = 1, value // 10
-    while rest:
-        digits += 1
-        rest //= 10
-    if digits < width:
-        digits = width
-    end = at + digits
-    place = end
-    while place > at:
-        place -= 1
-        tenth = value // 10
-        store1(place, ZERO + value - tenth * 10)
-        value = tenth
-    return end
+    digits = max(digit_count(value), width)
+    put_digits(at + digits, value, digits)
+    return at + digits
 
 
 @kernel
@@ -121,12 +132,16 @@ def character_size(start: int, end: int, printable: int) -> int:
 
 
 @kernel
-def put_characters(at: int, start: int, end: int, printable: int, in_json: int) -> int:
-    """Printable text, each single quote twice; 0 for any other text. `printable`: address of a bit
-    for each code point, where bytes beyond ASCII are UTF-8; else 0. `in_json`: 1 where `"` and a
-    backslash need an escape, which is not written here."""
+def put_quoted(at: int, start: int, end: int, printable: int, mark: int) -> int:
+    """Printable text between quotation marks, each single quote in it twice; 0 for any other text.
+
+    `printable`: address of a bit for each code point, where bytes beyond ASCII are UTF-8; else 0.
+    `mark`: that of JSON is DOUBLE_QUOTE; what needs an escape there is not written here.
+    """
+    store1(at, mark)
+    at += 1
     while start < end:
-        if in_json == 0 and start + 8 <= end and is_plain_word(load8(start)):
+        if mark == QUOTE and start + 8 <= end and is_plain_word(load8(start)):
             store8(at, load8(start))
             at += 8
             start += 8
@@ -137,7 +152,7 @@ def put_characters(at: int, start: int, end: int, printable: int, in_json: int) 
             if size == 0:
                 return 0
             copy_bytes(at, start, size)
-        elif byte < SPACE or byte > 0x7E or (in_json and byte in (DOUBLE_QUOTE, BACKSLASH)):
+        elif byte < SPACE or byte > 0x7E or (mark != QUOTE and byte in (DOUBLE_QUOTE, BACKSLASH)):
             return 0
         else:
             store1(at, byte)
@@ -146,21 +161,16 @@ def put_characters(at: int, start: int, end: int, printable: int, in_json: int) 
         if byte == QUOTE:
             store1(at, byte)
             at += 1
-    return at
+    store1(at, mark)
+    return at + 1
 
 
 @kernel
 def put_text(at: int, start: int, end: int, printable: int) -> int:
-    """Text between quotes, as `put_characters` writes it; 0 also for what looks like hexadecimal
-    digits."""
+    """A string, as `put_quoted` writes it; 0 also for what looks like hexadecimal digits."""
     if end - start >= 2 and load2(start) == HEX_MARK:
         return 0
-    store1(at, QUOTE)
-    at = put_characters(at + 1, start, end, printable, 0)
-    if at == 0:
-        return 0
-    store1(at, QUOTE)
-    return at + 1
+    return put_quoted(at, start, end, printable, QUOTE)
 
 
 @kernel
@@ -337,10 +347,7 @@ def put_bytes(at: int, start: int, length: int) -> int:
 @kernel
 def put_padded(at: int, value: int, width: int) -> int:
     """A number that is not negative, to the right of a field."""
-    digits, rest = 1, value // 10
-    while rest:
-        digits += 1
-        rest //= 10
+    digits = digit_count(value)
     while digits < width:
         store1(at, SPACE)
         at += 1
