@@ -118,7 +118,7 @@ def read_select(
         raise unsupported("ORDER BY beside an alias that a column has as its name")
     draws = any(token.value.upper() == "RAND" for token in parser.tokens[start : parser.at])
     if draws and not reads_target:
-        raise unsupported("RAND() in a subquery, which each row may draw anew")
+        raise unsupported("RAND() in a subquery, which the server evaluates for each row")
     if source is None:
         scope = Scope((), session)
         is_chosen = selection.condition is None or selection.condition(scope)
