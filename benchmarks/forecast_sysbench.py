@@ -117,6 +117,8 @@ LOADS = {
     "orders": Load(str(Path(__file__).with_name("orders.lua")), 15_000, 4, 25_000),
     "write_only_large": Load("oltp_write_only", 6_000, 2, 500_000),
     "update_index_large": Load("oltp_update_index", 12_000, 2, 500_000),
+    "update_index_one": Load("oltp_update_index", 30_000, 1),
+    "update_index_eight": Load("oltp_update_index", 30_000, 8, 200_000),
 }
 
 
@@ -130,6 +132,8 @@ def cases(replica: tuple[str, ...]) -> Iterator[Case]:
         ("orders", ("keys",), STANDARD),
         ("write_only_large", ("keys",), ON_DISK),
         ("update_index_large", ("keys",), ON_DISK),
+        ("update_index_one", ("keys",), STANDARD[:1]),
+        ("update_index_eight", ("keys",), STANDARD[:1]),
     ):
         yield from (Case(load, one, stratum, replica) for one in keys for stratum in strata)
 
@@ -216,7 +220,7 @@ class Stand:
     def replica(self, case: Case) -> Iterator[Server]:
         """One that has the log and has applied nothing of it."""
         stratum = STRATA[case.stratum]
-        options = stratum.options(self.load.table_bytes)
+        options = stratum.options(self.load.table_bytes) | {"innodb_monitor_enable": "module_index"}
         options |= dict(one.split("=", 1) for one in case.replica)
         options[self.words.variable("replica_parallel_workers")] = self.words.workers(
             stratum.workers
@@ -275,7 +279,7 @@ class Stand:
             mine, every = (
                 now - then for now, then in zip(processor_seconds(replica.pid), busy, strict=True)
             )
-            pages = pages_read(replica) - before
+            pages, splits = pages_read(replica) - before, page_splits(replica)
         return {
             "load": case.load,
             "keys": case.keys,
@@ -283,6 +287,7 @@ class Stand:
             "replica": case.replica,
             "seconds": seconds,
             "page_reads": pages,
+            "page_splits": splits,
             "seconds_in_line": in_line,
             "processor_seconds": mine,
             "processors_of_others": (every - mine) / seconds,
@@ -307,6 +312,14 @@ def warm(server: Server) -> None:
 def pages_read(server: Server) -> int:
     """Innodb_pages_read."""
     return int(server.query("SHOW GLOBAL STATUS LIKE 'Innodb_pages_read'")[0][1])
+
+
+def page_splits(server: Server) -> int:
+    """How often a page was split since the server's start: nothing writes before the applier."""
+    found = server.query(
+        "SELECT count FROM information_schema.innodb_metrics WHERE name = 'index_page_splits'"
+    )
+    return int(found[0][0])
 
 
 def applier_clock(replica: Server) -> ThreadClock:
