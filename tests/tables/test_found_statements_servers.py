@@ -60,6 +60,37 @@ DELETE IGNORE FROM pairs ORDER BY c, id LIMIT 1;
     (
         ALL,
         """
+CREATE TABLE fixed (id INT PRIMARY KEY, f FLOAT(5, 4), g FLOAT, d DOUBLE(8, 2), i INT,
+    n DECIMAL(6, 4), r VARCHAR(40));
+INSERT INTO fixed VALUES (1, 1.2345, 1.2345, 3.14, 3, 1.2345, ''), (2, 2, 2, 2, 2, 2, ''),
+    (3, NULL, 0, NULL, NULL, 0, ''), (4, 0.1, 0.1, 0.1, 0, 0.1, ''), (5, 0.1, 9, 9, 9, 9, '');
+UPDATE fixed SET r = CONCAT(r, IF(f = 1.2345, 1, 0));
+UPDATE fixed SET r = CONCAT(r, IF(f <=> 1.2345, 1, 0));
+UPDATE fixed SET r = CONCAT(r, IF(f < 1.2345, 1, 0));
+UPDATE fixed SET r = CONCAT(r, IF(f >= 1.2345, 1, 0));
+UPDATE fixed SET r = CONCAT(r, IF(f IN (1.2345), 1, 0));
+UPDATE fixed SET r = CONCAT(r, IF(f IN (1.2345, 2), 1, 0));
+UPDATE fixed SET r = CONCAT(r, IF(g = 1.2345, 1, 0));
+UPDATE fixed SET r = CONCAT(r, IF(f = n, 1, 0));
+UPDATE fixed SET r = CONCAT(r, IF(n = f, 1, 0));
+UPDATE fixed SET r = CONCAT(r, IF(f = g, 1, 0));
+UPDATE fixed SET r = CONCAT(r, IF(f = d, 1, 0));
+UPDATE fixed SET r = CONCAT(r, IF(d = 3.144, 1, 0));
+UPDATE fixed SET r = CONCAT(r, IF(d < 3.144, 1, 0));
+UPDATE fixed SET r = CONCAT(r, IF(d = i, 1, 0));
+UPDATE fixed SET r = CONCAT(r, IF(f = 1.2345e0, 1, 0));
+UPDATE fixed SET r = CONCAT(r, IF(f = '1.2345', 1, 0));
+UPDATE fixed SET r = CONCAT(r, IF(-f = -1.2345, 1, 0));
+UPDATE fixed SET r = CONCAT(r, IF(f = 1.2344, 1, 0));
+UPDATE fixed SET r = CONCAT(r, IF((f, 1) = (1.2345, 1), 1, 0));
+UPDATE fixed SET r = CONCAT(r, IF(CASE f WHEN 1.2345 THEN 1 ELSE 0 END, 1, 0));
+UPDATE fixed SET r = CONCAT(r, IF(NULLIF(f, 1.2345) IS NULL, 1, 0));
+DELETE FROM fixed WHERE id > 3 AND f = 0.1;
+""",
+    ),
+    (
+        ALL,
+        """
 CREATE TABLE signs (id INT PRIMARY KEY, s INT, u INT UNSIGNED, r VARCHAR(30), b BIGINT, y YEAR);
 INSERT INTO signs VALUES (1, 9, 10, '', 0, 1999), (2, -5, 100, '', 0, 1999),
     (3, NULL, 7, '', 0, 1999), (4, 3, NULL, '', 0, 1999), (5, 88, 9, '', 0, 1999),

@@ -19,7 +19,7 @@ from applier.tables.expressions.operands import (
     shared_collation,
     unsupported,
 )
-from applier.tables.expressions.operators import null_or
+from applier.tables.expressions.operators import null_or, worked_out_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,7 @@ class Function:
             self.domains[min(at, last)].take(argument, name, dialect)
             for at, argument in enumerate(arguments)
         ]
-        return self.build(Call(name, taken, dialect))
+        return worked_out_of(arguments, self.build(Call(name, taken, dialect)))
 
 
 def text_result(

@@ -28,7 +28,7 @@ from applier.tables.expressions.operands import (
     unsupported,
     written_text,
 )
-from applier.tables.expressions.operators import null_or
+from applier.tables.expressions.operators import REALS, null_or
 from lookup.table import Column
 
 ASCII_EXACT = re.compile(
@@ -59,6 +59,35 @@ def comparison(one: Operand, two: Operand, dialect: Dialect) -> Callable[[Scope]
     exactly here."""
     left, right, order = _comparable(one, two, dialect)
     return null_or([left, right], order)
+
+
+def fixed_digits(operand: Operand) -> int | None:
+    """Those of a FLOAT(M,D) or DOUBLE(M,D), or of a number that is exact; None for any other."""
+    if operand.kind not in REALS:
+        return operand.digits
+    return None if operand.column is None or operand.column.length is None else operand.digits
+
+
+def _near(one: Operand, two: Operand) -> Order | None:
+    """How two numbers compare of which one is a FLOAT(M,D) or DOUBLE(M,D) and the other has fixed
+    digits, too: half a unit behind the last digit of both is no difference
+    (`Arg_comparator::compare_real_fixed`, sql/item_cmpfunc.cc; seen on 5.7.29, 9.7.4 and MariaDB
+    10.11.18). None for all others. Raises ReplicationError 1235 for one that was worked out from
+    such a column."""
+    if not {one.kind, two.kind} <= NUMBERS or REALS.isdisjoint({one.kind, two.kind}):
+        return None
+    if one.of_fixed or two.of_fixed:
+        raise unsupported(f"{one.sql} compared with {two.sql}")
+    first, second = fixed_digits(one), fixed_digits(two)
+    if first is None or second is None:
+        return None
+    within = 5 / 10.0 ** (max(first, second) + 1)
+
+    def order(left: Any, right: Any) -> int:
+        found, wanted = float(left), float(right)
+        return 0 if abs(found - wanted) < within else _plain(found, wanted)
+
+    return order
 
 
 def _comparable(one: Operand, two: Operand, dialect: Dialect) -> tuple[Operand, Operand, Order]:
@@ -270,6 +299,8 @@ def _alone_compared(one: Operand, two: Operand, dialect: Dialect) -> Callable[[S
     exact with the digits that it shows (`Arg_comparator::compare_decimal`, sql/item_cmpfunc.cc;
     seen on 10.11.18): a quotient has more. Of several, in IN, BETWEEN and CASE, it takes all
     digits."""
+    if (near := _near(one, two)) is not None:
+        return null_or([as_number(one), as_number(two)], near)
     if not dialect.mariadb or OperandKind.DOUBLE in (one.kind, two.kind):
         return comparison(one, two, dialect)
     is_beside_text = OperandKind.TEXT in (one.kind, two.kind)
@@ -316,7 +347,9 @@ def among(
 
 
 def between(one: Operand, low: Operand, high: Operand, dialect: Dialect) -> Operand:
-    """BETWEEN … AND …."""
+    """BETWEEN … AND …. From 8.0 on one bound on both sides is compared as `=` does."""
+    if dialect.is_modern and REALS & {one.kind} and (one.of_fixed or fixed_digits(one) is not None):
+        raise unsupported(f"{one.sql} BETWEEN …")
     if {low.kind, high.kind} - {OperandKind.NULL} != {low.kind} and not {
         one.kind,
         low.kind,

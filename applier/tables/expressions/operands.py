@@ -231,6 +231,7 @@ class Operand:
     strength: int = LITERAL
     literal: bool = False
     column: Column | None = None
+    of_fixed: bool = False  # worked out from a FLOAT(M,D) or DOUBLE(M,D)
 
     @property
     def is_bytes(self) -> bool:

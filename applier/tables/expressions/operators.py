@@ -27,6 +27,7 @@ from applier.tables.expressions.operands import (
 from applier.tables.sql.sql_mode_flags import SqlModeFlag
 
 EXACT = Context(prec=130, rounding=ROUND_HALF_UP)
+REALS = frozenset({OperandKind.DOUBLE, OperandKind.FLOAT})
 """Holds each product of two DECIMALs. Python's own context would round to 28 digits."""
 MOST_DIGITS, MOST_SCALE = 65, 30
 
@@ -134,7 +135,18 @@ def _double_arithmetic(
             raise unsupported(f"{sql}: out of range")
         return signed_zero(number, sql, dialect)
 
-    return Operand(OperandKind.DOUBLE, null_or([left, right], compute), sql)
+    return worked_out_of(
+        [left, right], Operand(OperandKind.DOUBLE, null_or([left, right], compute), sql)
+    )
+
+
+def worked_out_of(arguments: list[Operand], result: Operand) -> Operand:
+    """A result that knows whether it is a double made of a FLOAT(M,D) or DOUBLE(M,D)."""
+    fixed = any(
+        one.of_fixed or (one.kind in REALS and one.column is not None and one.column.length)
+        for one in arguments
+    )
+    return replace(result, of_fixed=True) if fixed and result.kind in REALS else result
 
 
 def remainder(one: Any, two: Any) -> Any:
@@ -367,7 +379,7 @@ def common(operands: list[Operand], dialect: Dialect, sql: str) -> list[Operand]
         return [
             mapped(operand, OperandKind.DECIMAL, Decimal, digits=digits) for operand in operands
         ]
-    if kinds == {OperandKind.DOUBLE}:
+    if kinds == {OperandKind.DOUBLE} and not worked_out_of(operands, operands[0]).of_fixed:
         return operands
     if kinds and kinds <= {OperandKind.TEXT, OperandKind.INTEGER, OperandKind.LABELS}:
         texts = [as_text(operand, dialect) for operand in operands]
