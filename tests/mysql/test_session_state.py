@@ -97,7 +97,11 @@ def test_microseconds_are_in_the_timestamp(tmp_path: Path) -> None:
         (Rand(1, 2), "SET @@rand_seed1=1, @@rand_seed2=2"),
         (UserVar(b"a`b", None), "SET @`a``b`:=NULL"),
         (UserVar(b"v", struct.pack("<q", -5), 2), "SET @`v`:=-5"),
-        (UserVar(b"v", b"\xff" * 8, 2, unsigned=True), "SET @`v`:=18446744073709551615"),
+        (
+            UserVar(b"v", b"\xff" * 8, 2, unsigned=True),
+            "SET @`v`:=CAST(18446744073709551615 AS UNSIGNED)",
+        ),
+        (UserVar(b"v", b"\7" + bytes(7), 2, unsigned=True), "SET @`v`:=CAST(7 AS UNSIGNED)"),
         (UserVar(b"v", struct.pack("<d", 0.1), 1), "SET @`v`:=0.1e0"),
         (UserVar(b"v", struct.pack("<d", 1e300), 1), "SET @`v`:=1e+300"),
         (UserVar(b"v", b"\0'", 0, 33), "SET @`v`:=_utf8mb3 X'0027' COLLATE `utf8mb3_general_ci`"),

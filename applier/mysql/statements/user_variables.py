@@ -45,7 +45,8 @@ def _value(variable: UserVar, dialect: TargetDialect) -> str:
     if variable.type == REAL:
         return double_literal(struct.unpack("<d", raw)[0])
     if variable.type == INTEGER:
-        return str(int.from_bytes(raw, "little", signed=not variable.unsigned))
+        number = int.from_bytes(raw, "little", signed=not variable.unsigned)
+        return f"CAST({number} AS UNSIGNED)" if variable.unsigned else str(number)
     if variable.type == DECIMAL:
         return decimal_to_text(raw[0], raw[1])(raw[2:])
     if variable.data_type and dialect.is_mariadb:
