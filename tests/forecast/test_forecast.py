@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -258,6 +259,20 @@ def test_a_calibration_goes_to_a_file_and_back(tmp_path: Path) -> None:
     calibration().save(path)
     again = load_calibration(path)
     assert again.as_dict() == calibration().as_dict()
+
+
+def test_a_calibration_of_format_3_is_read_without_its_prices_of_full_indexes(
+    tmp_path: Path,
+) -> None:
+    path, old = tmp_path / "c.json", calibration().as_dict()
+    old["format"] = 3
+    old["units"]["full index"] = old["units"]["full leaf"] = {"seconds": 1, "low": 1, "high": 1}
+    path.write_text(json.dumps(old))
+    found = load_calibration(path)
+    assert found.prices == calibration().prices
+    assert found.assumed == (
+        "the calibration is of format 3: splits of full indexes are not priced",
+    )
 
 
 @pytest.mark.parametrize(

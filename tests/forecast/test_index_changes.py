@@ -95,6 +95,18 @@ def test_how_many_entries_stay_in_their_leaf(step: int, stays: float, tmp_path: 
     assert found.index_changes == {"a": 1.0, "b": 1.0, "b_2": 0.0}
 
 
+def test_updates_of_a_log_of_which_a_sample_is_read(tmp_path: Path) -> None:
+    pair = ((1, 1, 0, 0), (1, 2, 0, 0))
+    few = [write(tmp_path, log(*update(pair, pair)))]
+    assert with_index_changes(FACTS, [str(few[0])])["d.t"].log_updates == pytest.approx(2, rel=0.02)
+    events = [one for number in range(1, 40_001) for one in update(pair, number=number)]
+    path = tmp_path / "large"
+    path.write_bytes(log(*events))
+    assert with_index_changes(FACTS, [str(path)])["d.t"].log_updates == pytest.approx(
+        40_000, rel=0.05
+    )
+
+
 def test_no_update_shows_nothing(tmp_path: Path) -> None:
     path = write(tmp_path, log(gtid(1), BEGIN, MAP, rows(DELETE, image(OLD), width=4), xid()))
     assert with_index_changes(FACTS, [str(path)]) == FACTS

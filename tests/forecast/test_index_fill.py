@@ -13,7 +13,7 @@ from servers.server import Server
 
 from applier.forecast.inventory.facts import TableFacts
 from applier.forecast.inventory.index_fill import (
-    full_indexes,
+    FullIndex,
     leaf_fill,
     names_of_full_indexes,
 )
@@ -61,25 +61,47 @@ def test_it_does_not_matter_or_is_not_known(other: dict[str, object]) -> None:
     assert names_of_full_indexes({"sbtest.sbtest1": replace(FULL, **other)}) == []  # type: ignore[arg-type]
 
 
-def test_a_transaction_counts_once_for_each_full_index_and_its_leaves_besides() -> None:
-    scenario = Scenario("as it is", RULES["9.7"])
-    pricer = Pricer(scenario, {"sbtest.sbtest1": FULL}, Prices.of({}))
-    asked = {}
-    for kind, rows in (("update", 1), ("update", 10), ("delete", 1)):
-        shape = LoadShape("sbtest.sbtest1", kind, 3, (0, 1, 2), (0, 1, 2))
-        part = Part(shape, (((rows, 0), 1),), 1, 100_000.0, 190.0, 1, rows)
-        found = pricer.work(part).amounts
-        asked[kind, rows] = found[PLACE["full index"]], found[PLACE["full leaf"]]
-    leaves = 84 * (1 - (83 / 84) ** 10)
-    assert asked == {
-        ("update", 1): (1.0, pytest.approx(1.0)),
-        ("update", 10): (1.0, pytest.approx(leaves)),
-        ("delete", 1): (0.0, 0.0),
-    }
-    (index,) = full_indexes(replace(FULL, index_stays={"k": 0.5}))
-    assert (index.split_chance(1), index.split_chance(2)) == (0.5, 0.75)
-    assert index.leaves_split(2) == pytest.approx(1.0)
-    assert index.leaves_split(1e6) == pytest.approx(84)
+def amounts_asked(kind: str, rows: int, facts: TableFacts = FULL) -> tuple[float, float]:
+    """Entries moved within full leaves, and leaves split, by one transaction of such rows."""
+    pricer = Pricer(Scenario("as it is", RULES["9.7"]), {"sbtest.sbtest1": facts}, Prices.of({}))
+    shape = LoadShape("sbtest.sbtest1", kind, 3, (0, 1, 2), (0, 1, 2))
+    part = Part(shape, (((rows, 0), 1),), 1, 100_000.0, 190.0, 1, rows)
+    found = pricer.work(part).amounts
+    return found[PLACE["full entry"]], found[PLACE["leaf split"]]
+
+
+def test_each_moved_entry_counts_and_leaves_split_less_often_the_more_visits_they_have() -> None:
+    assert amounts_asked("delete", 1) == (0.0, 0.0)
+    first = 0.57 / (1 + 32 / 84)
+    once = replace(FULL, log_updates=1.0)
+    assert amounts_asked("update", 1, once) == (1.0, pytest.approx(first, rel=0.001))
+    weary = replace(FULL, log_updates=92.0 * 84)
+    assert amounts_asked("update", 1, weary) == (1.0, pytest.approx(first / 2))
+    entries, splits = amounts_asked("update", 10)
+    assert entries == 10.0
+    assert first < splits < 10 * first
+    half = replace(FULL, index_stays={"k": 0.5}, leaf_pages={"k": 83.0})
+    assert amounts_asked("update", 2, half)[0] == 1.0
+    assert amounts_asked("update", 1_000_000)[1] < 84 * 0.57 / 32
+
+
+COUNTED = (
+    (30_000, 1, 84, 2_148),
+    (30_000, 1, 335, 6_409),
+    (30_000, 1, 1_336, 13_850),
+    (10_000, 1, 83, 1_900),
+    (1_000, 10, 83, 269),
+    (100, 100, 83, 122),
+)
+"""Transactions, rows of each, leaves and splits: benchmarks/results/full_index_leaves_9.7.json."""
+
+
+@pytest.mark.parametrize(("transactions", "rows", "leaves", "splits"), COUNTED)
+def test_as_many_splits_as_a_server_counted(
+    transactions: int, rows: int, leaves: int, splits: int
+) -> None:
+    index = FullIndex("k", 1.0, leaves, transactions * rows)
+    assert 1 / 2 < transactions * index.leaves_split(rows) / splits < 2
 
 
 def test_entries_of_no_fixed_length_are_not_guessed() -> None:
@@ -96,7 +118,7 @@ def test_the_margin_is_wider_and_says_so() -> None:
     assert margin(base, {"sbtest.sbtest1": half}, calibration) == (pytest.approx(0.2), [])
     wide, said = margin(base, {"sbtest.sbtest1": FULL}, calibration)
     assert wide > 1.4
-    priced = replace(calibration, shown=frozenset({"full index"}))
+    priced = replace(calibration, shown=frozenset({"leaf split"}))
     assert margin(base, {"sbtest.sbtest1": FULL}, priced)[0] == pytest.approx(0.2)
     assert [line for line in said if "MERGE_THRESHOLD" in line and "k of sbtest.sbtest1" in line]
 

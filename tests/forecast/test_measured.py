@@ -222,7 +222,7 @@ def test_what_was_measured_and_costs_nothing_is_kept(tmp_path: Path) -> None:
     cells, _ = made_up(60, 0.0)
     free = [
         replace(
-            one, amounts=tuple(map(sum, zip(one.amounts, amounts(full_index=1.0), strict=True)))
+            one, amounts=tuple(map(sum, zip(one.amounts, amounts(leaf_split=1.0), strict=True)))
         )
         for one in cells
     ]
@@ -230,8 +230,8 @@ def test_what_was_measured_and_costs_nothing_is_kept(tmp_path: Path) -> None:
     found = replace(fit(free), low=nothing, high=nothing)
     found.save(tmp_path / "own.json")
     shown = load_calibration(tmp_path / "own.json").shown
-    assert {"full index", "hash row"} <= shown
-    assert "full index" not in fit(cells).shown
+    assert {"leaf split", "hash row"} <= shown
+    assert "leaf split" not in fit(cells).shown
 
 
 def test_a_disturbed_cell_does_not_bend_the_prices() -> None:

@@ -56,6 +56,8 @@ class TableFacts:
     index_stays: Mapping[str, float] = field(default_factory=dict)
     """Secondary index -> the share of the log's updates that change it and whose new entry comes
     into the leaf that the old one leaves."""
+    log_updates: float = 0.0
+    """Updates of its rows in the whole log, by a sample of it; 0 where no log showed one."""
     spreads: Mapping[str, Spread] = field(default_factory=dict)
     """Secondary index -> where its values stand, by a sample of the log."""
     leaf_pages: Mapping[str, float] = field(default_factory=dict)

@@ -7,11 +7,15 @@ MERGE_THRESHOLD (50 % by default) and is merged with its neighbour, which makes 
 oltp_update_index led to 0.57 splits and 0.52 merges, and took 1.8 times as long as with
 MERGE_THRESHOLD=20 (0.16 and none). There the new entry stands beside the old one, so that purge
 takes it out of a new half. Where entries move far, a half has grown by then: on a 9.7.4, 10,000
-such updates of a full index of 83 leaves led to 500 merges, sysbench's 30,000 to 6,500.
+such updates of a full index of 83 leaves led to 500 merges.
 
-It costs once for a transaction, since purge goes by transactions, and once for each leaf that it
-splits. One update in a transaction took 43 µs more, ten took 80 and, on a machine that was twice as
-slow that day, one took 120, ten 580 and a hundred 2,700 µs, in 83 leaves.
+Purge tries to merge the leaf of each entry that it takes out (0.7 to 0.95 attempts for an update,
+whatever the index and the transactions). How many leaves split is another matter, counted on a
+9.7.4 for 30,000 updates of one row by sysbench (2,100 splits of 84 leaves, 6,200 to 6,600 of some
+335, 13,850 of 1,336) and for 10,000 by `measure` (of 83 leaves: 1,900 by single rows, 269 by ten to
+a transaction, 122 by a hundred): a leaf splits less often the more often it was visited, since what
+splits unevenly does not become full again, and when the next visit comes before purge has merged
+it. `benchmarks/results/full_index_leaves_9.7.json` has them.
 """
 
 from __future__ import annotations
@@ -34,30 +38,49 @@ def leaf_fill(facts: TableFacts, key: Key) -> float | None:
     return facts.rows * width / (pages * LEAF_BYTES)
 
 
+FIRST_VISITS, WEARY_VISITS, PURGED_TRANSACTIONS = 0.57, 92.0, 32.0
+"""The share of a leaf's first visits that split it; after how many visits half of that is left;
+how many transactions purge is behind when half of the leaves are not merged yet by the next visit.
+They come within a factor of 2 of nine counts on a 9.7.4, within 1.3 of seven."""
+
+
 class FullIndex(NamedTuple):
-    """An index with so many full leaves, and the share of updates whose entry stays in one."""
+    """An index with so many full leaves, and the share of updates whose entry stays in one.
+    `updates`: of the table, in the whole log."""
 
     name: str
     stays: float
     leaves: float
+    updates: float
 
-    def split_chance(self, rows: float) -> float:
-        """The chance that an update of so many rows moves an entry within a leaf."""
-        return float(1 - (1 - min(self.stays, 1.0)) ** rows)
+    def moved(self, rows: float) -> float:
+        """Entries that an update of so many rows moves within a leaf."""
+        return min(self.stays, 1.0) * rows
 
-    def leaves_split(self, rows: float) -> float:
+    def leaves_visited(self, rows: float) -> float:
         """In how many leaves an update of so many rows moves entries."""
-        leaves = max(self.leaves, 1.0)
-        moved = min(self.stays, 1.0) * rows
+        leaves, moved = max(self.leaves, 1.0), self.moved(rows)
         if leaves == 1:
             return min(moved, 1.0)
         return -leaves * math.expm1(moved * math.log1p(-1 / leaves))
+
+    def leaves_split(self, rows: float) -> float:
+        """How many leaves a transaction that updates so many rows splits, on average over a log
+        whose transactions are all alike."""
+        visited = self.leaves_visited(rows)
+        if not visited:
+            return 0.0
+        share = visited / max(self.leaves, 1.0)
+        visits = share * max(self.updates / rows, 1.0)
+        return (
+            visited * FIRST_VISITS / (1 + visits / WEARY_VISITS) / (1 + PURGED_TRANSACTIONS * share)
+        )
 
 
 def full_indexes(facts: TableFacts) -> tuple[FullIndex, ...]:
     """Those that updates split, and purge merges again."""
     return tuple(
-        FullIndex(key.name, stays, facts.leaf_pages[key.name])
+        FullIndex(key.name, stays, facts.leaf_pages[key.name], facts.log_updates)
         for key in facts.definition.secondary_keys
         if (stays := facts.index_stays.get(key.name)) and (leaf_fill(facts, key) or 0.0) >= FULL
     )

@@ -156,6 +156,7 @@ class Cell:
             {"k": float(self.rows_per_value), **dict.fromkeys(further, 1.0)},
             index_changes=dict.fromkeys(further, 1.0),
             index_stays=dict.fromkeys(further * self.full, 1.0),
+            log_updates=float(self.changed),
             leaf_pages={name: rows * widths[name] / LEAF_BYTES for name in further * self.full},
         )
 
@@ -248,8 +249,10 @@ class Spent:
         stand evenly; and most of the table's.
 
         Where most were deleted, those that are left stand in as many pages as before, and a scan
-        costs more than their number says.
+        costs more than their number says. An index that was changed is not full any more.
         """
+        if cell.full:
+            return not any(self.used)
         enough = (
             self.used.count(0) >= min(2 * cell.changed, cell.rows)
             and self.rows >= cell.rows * MOST_OF_TABLE
@@ -311,7 +314,9 @@ def grid(
         for row_search in row_searches
         for cell in (*_scans(sizes, row_search, rules), *_lookups(keyed, row_search))
     ]
-    cells += _far_lookups(row_searches[0]) if largest >= FAR_ROWS else ()
+    if largest >= FAR_ROWS:
+        cells += _far_lookups(row_searches[0])
+        cells.append(_full_index(FAR_ROWS, row_searches[0]))
     cells += _writes(keyed, row_searches[0])
     cells += _full_indexes(keyed, row_searches[0])
     cells += _small_statements(keyed, row_searches[0])
@@ -415,11 +420,15 @@ def _writes(rows: int, row_search: str) -> Iterator[Cell]:
 def _full_indexes(rows: int, row_search: str) -> Iterator[Cell]:
     """Updates of an index that is full: pages are split and merged again."""
     for per_event, statements in ((1, 1), (1, 10), (100, 1)):
-        count = min(SINGLES, rows // 4) // (per_event * statements)
-        yield Cell(
-            PRIMARY, rows, "update", per_event, statements, count, 40, 1, 1, 0, row_search,
-            statements, full=1,
-        )  # fmt: skip
+        yield _full_index(rows, row_search, per_event, statements)
+
+
+def _full_index(rows: int, row_search: str, per_event: int = 1, statements: int = 1) -> Cell:
+    count = min(SINGLES, rows // 4) // (per_event * statements)
+    return Cell(
+        PRIMARY, rows, "update", per_event, statements, count, 40, 1, 1, 0, row_search,
+        statements, full=1,
+    )  # fmt: skip
 
 
 def _small_statements(rows: int, row_search: str) -> Iterator[Cell]:

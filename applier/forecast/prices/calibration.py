@@ -22,9 +22,9 @@ from applier.forecast.prices.units import EVENTS_AROUND, EVENTS_OF_ROWS, UNITS, 
 from applier.whole_file import write_whole
 from lookup.versions import rules_for
 
-FORMAT = 3
+FORMAT = 4
 """1 lacked prices (of a statement, of a read behind a deleted row of its value), and its others
-were too high for it; 2 lacked SHARED."""
+were too high for it; LACKS says of the others what is not in them."""
 HINT = "write a new one with `binlag measure --output FILE`"
 
 
@@ -54,7 +54,12 @@ docs/design/accuracy.md. No cell shows it, since a server must be started anew f
 RELAXED = {"innodb_flush_log_at_trx_commit": "2", "sync_binlog": "0"}
 """Commits as unit prices are measured: syncs come on top."""
 DURABLE = {"innodb_flush_log_at_trx_commit": "1", "sync_binlog": "1"}
-LACKS_SHARED = 2
+LACKS = {
+    2: "syncs, page reads and the coordinator cost what they did elsewhere",
+    3: "splits of full indexes are not priced",
+}
+SPLITS_OF_ALL_VISITS = frozenset({"full index", "full leaf"})
+"""Units of formats 2 and 3, whose amounts did not follow the number of an index's leaves."""
 SEVERAL_WORKERS, SYNCS = "several workers", "syncs"
 UNEXPLAINED: dict[str, float] = {SEVERAL_WORKERS: 0.25, SYNCS: 1.0}
 """How far off replicas with several workers, and with durable commits, are beside one with neither,
@@ -240,20 +245,15 @@ def default_calibration(rules_name: str) -> Calibration:
 
 
 def _of(data: dict[str, Any], source: str) -> Calibration:
-    assumed: tuple[str, ...] = ()
-    if data["format"] == LACKS_SHARED:
-        assumed = (
-            (
-                f"the calibration is of format {LACKS_SHARED}: syncs, page reads and the"
-                " coordinator cost what they did elsewhere"
-            ),
-        )
-    elif data["format"] != FORMAT:
+    form, units = data["format"], data["units"]
+    if form != FORMAT and form not in LACKS:
         raise ValueError(
-            f"it is of format {data['format']}, and its prices do not fit the units of format"
-            f" {FORMAT}"
+            f"it is of format {form}, and its prices do not fit the units of format {FORMAT}"
         )
-    units = data["units"]
+    lacking = [what for older, what in LACKS.items() if form <= older]
+    assumed = tuple(f"the calibration is of format {form}: {what}" for what in lacking)
+    if lacking:
+        units = {name: one for name, one in units.items() if name not in SPLITS_OF_ALL_VISITS}
     unknown = [name for name in units if name not in UNITS]
     shared = {
         name: TimePrice(float(one["processor"]), float(one["waiting"]))

@@ -49,7 +49,7 @@ def margin(
             f"measured {LARGEST_MEASURED:,}: the margin is wider"
         )
     if full := names_of_full_indexes(facts):
-        measured = "full index" in calibration.shown
+        measured = "leaf split" in calibration.shown
         parts += [] if measured else [FULL_LEAVES]
         more = f" and {len(full) - 1} more" if len(full) > 1 else ""
         wider = "" if measured else ", which was not measured: the margin is wider"

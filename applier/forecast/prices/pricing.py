@@ -257,8 +257,8 @@ class Pricer:
         total[PLACE["statement"]] = float(part.statements)
         if facts is not None and target.kind == "update":
             for index in full_indexes(facts):
-                total[PLACE["full index"]] += index.split_chance(part.changed)
-                total[PLACE["full leaf"]] += index.leaves_split(part.changed)
+                total[PLACE["full entry"]] += index.moved(part.changed)
+                total[PLACE["leaf split"]] += index.leaves_split(part.changed)
         reads, algorithm = 0.0, NOT_NEEDED
         touches = _Touched(facts, shape, target.kind, is_buffered=scenario.change_buffer)
         for (rows, distinct), times in sizes:

@@ -27,11 +27,11 @@ UNITS: dict[str, str] = {
     "delete": "one row deleted",
     "value": "one column of a changed row's image: unpacked, compared, packed again",
     "index entry": "one entry of a secondary index written or marked",
-    "full index": (
-        "one transaction that moves entries within full leaves of a secondary index: purge takes"
-        " the old ones out"
+    "full entry": (
+        "one entry moved within a full leaf of a secondary index: purge takes the old one out and"
+        " tries to merge the leaf"
     ),
-    "full leaf": "one such leaf: it splits, and is merged again when the old entries are gone",
+    "leaf split": "one such leaf that splits, and is merged again when the old entries are gone",
     "page": "one page of rows that an event's keys lead to: found, latched, locked, brought near",
     "far page": (
         "one such page that the processor's caches do not hold; steps in a secondary index come to"

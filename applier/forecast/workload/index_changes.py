@@ -56,10 +56,14 @@ def with_index_changes(
         return found
     sample = _Sample(wanted, found_by)
     with suppress(InputError, OSError):
-        for path, start in _stretches([file for file in files if _can_be_read_again(file)]):
+        readable = [file for file in files if _can_be_read_again(file)]
+        sample.log_bytes = sum(map(_size, readable))
+        for path, start in _stretches(readable):
             sample.read(path, start)
     for name, changes in sample.index_changes().items():
         found[name] = replace(found[name], index_changes=changes)
+    for name, rows in sample.rows.items():
+        found[name] = replace(found[name], log_updates=rows * sample.stands_for)
     for name, spreads in sample.spreads().items():
         stays = sample.stays(name, spreads, facts[name].leaf_pages)
         found[name] = replace(found[name], spreads=spreads, index_stays=stays)
@@ -99,6 +103,7 @@ class _Sample:
         self.tables, self._found_by = tables, found_by
         self.rows = Counter[str]()
         """Table -> rows of updates whose images could be compared."""
+        self.log_bytes = self._read_bytes = 0
         self._moves: dict[tuple[str, str], list[Move]] = {}
         """(Table, index) -> the updates that change it."""
         self._pairs: dict[tuple[str, str, bool], list[tuple[Values, Values]]] = {}
@@ -114,6 +119,7 @@ class _Sample:
             read += event.end - event.body
             if read > STRETCH_BYTES:
                 return
+            self._read_bytes += event.length * (event.inner_index < 0)
             assert reader.format is not None
             if event.type == EventType.FORMAT_DESCRIPTION:
                 context.describe(reader.format)
@@ -122,6 +128,12 @@ class _Sample:
             elif event.type in ROWS_TYPES:
                 head = context.head_of(event)
                 self._rows(event, head, context.maps.get(head.table_id))
+
+    @property
+    def stands_for(self) -> float:
+        """How many times the sample the whole log is. A compressed file, whose size says little, is
+        as large as what was read of it at least."""
+        return max(self.log_bytes / max(self._read_bytes, 1), 1.0)
 
     def index_changes(self) -> dict[str, dict[str, float]]:
         """Table -> secondary index -> the share of updates that change it."""
