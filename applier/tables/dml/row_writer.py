@@ -377,5 +377,10 @@ def of_row(write: Write, read: Scope) -> Write:
     return lambda scope: write(read)
 
 
+def of_value(value: Any) -> Write:
+    """Stores this, which is in the column's own form."""
+    return lambda scope: value
+
+
 def _auto_place(definition: TableDefinition) -> int | None:
     return next((at for at, one in enumerate(definition.columns) if one.auto_increment), None)

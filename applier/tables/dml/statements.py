@@ -24,9 +24,11 @@ from applier.tables.dml.row_writer import (
     StatementSession,
     Write,
     of_row,
+    of_value,
 )
 from applier.tables.dml.table_references import JOINING, NO_ALIAS
 from applier.tables.engine import MemoryTable
+from applier.tables.expressions.defaults import implicit_default, is_evaluated
 from applier.tables.expressions.expression_parser import (
     EXACT_FUNCTIONS,
     ExpressionParser,
@@ -130,9 +132,11 @@ class Statement:
             self.rows.ignore = self.rows.ignore or word == "IGNORE"
         table = self.table("INSERT", "DELETE") if replacing else self.table("INSERT")
         definition = table.definition
+        is_listed = parser.op() == "("
         columns = self.column_list(definition)
         if parser.accept_any("VALUES", "VALUE"):
-            rows = list(self._value_lists(definition, columns))
+            unread = [] if is_listed or self.dialect.mariadb else _unread_defaults(definition)
+            rows = [row and [*row, *unread] for row in self._value_lists(definition, columns)]
         elif parser.accept("SET"):
             rows = [self._assignments(definition)]
             columns = tuple(at for at, _ in rows[0])
@@ -373,3 +377,13 @@ def position(definition: TableDefinition, name: str) -> int:
             1054, f"Unknown column '{name}' in 'field list'", table=definition.full_name
         )
     return at
+
+
+def _unread_defaults(definition: TableDefinition) -> list[Assignment]:
+    """What VALUES without a list of columns leaves in invisible columns whose DEFAULT is an
+    expression or the moment: NULL or zero, since MySQL does not evaluate it (seen on 9.7.4)."""
+    return [
+        (at, of_value(None if one.nullable else implicit_default(one)))
+        for at, one in enumerate(definition.columns)
+        if one.invisible and one.default is not None and is_evaluated(one.default)
+    ]

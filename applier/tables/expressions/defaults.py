@@ -52,6 +52,11 @@ def implicit_default(column: Column) -> Any:
     return b""
 
 
+def is_evaluated(default: str) -> bool:
+    """Whether a DEFAULT is an expression or the moment, and no literal."""
+    return re.match(r"\(|CURRENT_TIMESTAMP\b|NOW\b|LOCALTIME", default, re.IGNORECASE) is not None
+
+
 def column_default(column: Column, session: Session | None = None) -> Any:
     """The stored default of a column. An expression is evaluated; CURRENT_TIMESTAMP takes the
     session's time."""
