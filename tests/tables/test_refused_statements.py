@@ -31,6 +31,27 @@ def test_is_null_under_sql_auto_is_null_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("modes", "words", "number"),
+    [
+        (1 << 33, b"CHARACTER SET utf8", 1235),
+        (1 << 33, b"COLLATE UTF8_bin", 1235),
+        (1 << 33, b"CHARACTER SET utf8mb3", None),
+        (1 << 33, b"DEFAULT _utf8mb4'x'", None),
+        (0, b"CHARACTER SET utf8", None),
+    ],
+)
+def test_utf8_that_stands_for_utf8mb4_is_refused(
+    modes: int, words: bytes, number: int | None, tmp_path: Path
+) -> None:
+    """sql_mode INTERPRET_UTF8_AS_UTF8MB4 of 9.7."""
+    path = tmp_path / "log"
+    create = query(b"CREATE TABLE n (a CHAR(3) " + words + b")", b"d", struct.pack("<BQ", 1, modes))
+    path.write_bytes(log(gtid(1), create))
+    result = applier.replay([path], into=applier.load_schema(SCHEMA))
+    assert (result.error and result.error.number) == number
+
+
+@pytest.mark.parametrize(
     "select",
     [
         "(WITH c AS (SELECT 1) SELECT * FROM c)",

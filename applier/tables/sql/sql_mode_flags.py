@@ -31,6 +31,8 @@ class SqlModeFlag(IntFlag):
     """MySQL 8.0 and later."""
     EMPTY_STRING_IS_NULL = 1 << 32
     """MariaDB."""
+    INTERPRET_UTF8_AS_UTF8MB4 = 1 << 33
+    """MySQL 9.x."""
     SIMULTANEOUS_ASSIGNMENT = 1 << 33
     """MariaDB."""
     TIME_ROUND_FRACTIONAL = 1 << 34
