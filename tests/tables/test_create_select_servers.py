@@ -191,3 +191,26 @@ def test_what_is_not_known_is_refused(server: Server) -> None:
     assert result.error is None, result.error
     assert sorted(table.definition.name for table in tables) == ["p", "s", "w", "x"]
     assert len(result.inexact) == len(refused)
+
+
+VERSIONED = (
+    "WITH SYSTEM VERSIONING AS SELECT 0 AS z, i FROM s",
+    "(a INT) WITH SYSTEM VERSIONING AS SELECT 1 AS a, 2 AS b",
+    "(a INT, x CHAR(3)) WITH SYSTEM VERSIONING SELECT 2 AS b",
+)
+
+
+def test_the_hidden_columns_of_a_versioned_table_are_the_last(server: Server) -> None:
+    """Those of the row's time, on MariaDB; `SHOW COLUMNS` does not show them."""
+    if server.installed.recipe.name != "mariadb":
+        refused = applier.replay([logged(server, VERSIONED, "")], into=applier.Tables())
+        assert refused.error is None  # nothing of it is in the log
+        return
+    tables = applier.Tables()
+    result = applier.replay([logged(server, VERSIONED, "")], into=tables)
+    assert result.error is None, result.error
+    for number in range(len(VERSIONED)):
+        columns = tables[f"d.t{number}"].definition.columns
+        visible = [one.name for one in columns if not one.hidden]
+        assert visible == [row[0] for row in server.query(f"SHOW COLUMNS FROM d.t{number}")]
+        assert [one.name for one in columns[len(visible) :]] == ["row_start", "row_end"]

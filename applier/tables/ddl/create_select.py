@@ -49,7 +49,8 @@ def _chosen(tables: Tables, select: str, database: str, session: DdlSession) -> 
 def _columns(
     definition: TableDefinition, chosen: SelectedRows, select: str, session: DdlSession
 ) -> tuple[tuple[Column, ...], list[str]]:
-    """The table's columns, those that are only declared first, and the names of the SELECT's."""
+    """The table's columns, those that are only declared first and hidden ones last, and the names
+    of the SELECT's."""
     declared = {column.name.lower(): column for column in definition.columns}
     found: dict[str, Column] = {}
     for one in chosen.columns:
@@ -68,7 +69,9 @@ def _columns(
     only_declared = [column for name, column in declared.items() if name not in found]
     if any(column.auto_increment for column in only_declared):
         raise unsupported("CREATE TABLE … SELECT that numbers its rows")
-    return (*only_declared, *found.values()), list(found)
+    shown = [column for column in only_declared if not column.hidden]
+    hidden = [column for column in only_declared if column.hidden]
+    return (*shown, *found.values(), *hidden), list(found)
 
 
 def _filled(
