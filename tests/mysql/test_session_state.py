@@ -43,9 +43,14 @@ MODE = b"\x01" + struct.pack("<Q", 32)
 CHARSET = b"\x04" + struct.pack("<HHH", 33, 9999, 45)
 
 
-def sent(tmp_path: Path, *variables: bytes, database: bytes = b"d") -> list[list[str]]:
+def sent(
+    tmp_path: Path,
+    *variables: bytes,
+    database: bytes = b"d",
+    sql: bytes = b"INSERT INTO t VALUES (1)",
+) -> list[list[str]]:
     """What goes before each of as many statements."""
-    content = log(*(query(b"INSERT INTO t VALUES (1)", database, one) for one in variables))
+    content = log(*(query(sql, database, one) for one in variables))
     state = SessionState(DIALECT)
     found = []
     for source in Feed([str(write(tmp_path, content))], parse_options()):
@@ -57,6 +62,14 @@ def sent(tmp_path: Path, *variables: bytes, database: bytes = b"d") -> list[list
             ]
         )
     return found
+
+
+def test_a_statement_that_reads_it_has_the_thread_of_the_source(tmp_path: Path) -> None:
+    """5.7's rpl_variables_stm_myisam: a real replica has the source's number there."""
+    ((first, *_),) = sent(tmp_path, MODE, sql=b"INSERT INTO t VALUES (@@Pseudo_Thread_ID)")
+    assert "@@session.pseudo_thread_id=7" in first
+    ((first, *_),) = sent(tmp_path, MODE)
+    assert "pseudo_thread_id" not in first
 
 
 def test_only_what_changed_is_sent(tmp_path: Path) -> None:

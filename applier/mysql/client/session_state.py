@@ -8,6 +8,7 @@ their default.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 from applier.binlog.events import Query
@@ -23,6 +24,8 @@ from applier.binlog.status_vars import (
 from applier.mysql.client.dialect import TargetDialect
 
 SUPPRESS_USE, THREAD_SPECIFIC = 0x8, 0x4
+_PSEUDO_THREAD = re.compile(rb"pseudo_thread_id", re.IGNORECASE)
+"""A statement that reads it is not marked as THREAD_SPECIFIC; a replica sets it for each one."""
 COMMON_SQL_MODES = (1 << 32) - 1
 """Bits that mean the same to MySQL and MariaDB."""
 FALLBACK_COLLATION = 45
@@ -54,7 +57,7 @@ class SessionState:
         wanted["timestamp"] = (
             f"{event.timestamp}.{fraction:06d}" if fraction else str(event.timestamp)
         )
-        if event.flags & THREAD_SPECIFIC:
+        if event.flags & THREAD_SPECIFIC or _PSEUDO_THREAD.search(query.sql):
             wanted["pseudo_thread_id"] = str(query.thread_id)
         # ALTER DATABASE may leave the name to the session; the others may have no database yet, and
         # that of FLUSH may be gone, which a replica does not ask (`set_thd_db`, sql/log_event.cc)
