@@ -86,6 +86,11 @@ UPDATE fixed SET r = CONCAT(r, IF((f, 1) = (1.2345, 1), 1, 0));
 UPDATE fixed SET r = CONCAT(r, IF(CASE f WHEN 1.2345 THEN 1 ELSE 0 END, 1, 0));
 UPDATE fixed SET r = CONCAT(r, IF(NULLIF(f, 1.2345) IS NULL, 1, 0));
 DELETE FROM fixed WHERE id > 3 AND f = 0.1;
+CREATE TABLE texts (id INT PRIMARY KEY, v VARCHAR(9), r INT);
+INSERT INTO texts VALUES (1, '1.04', 0), (2, '1', 0);
+UPDATE texts SET r = r + 1 WHERE -v = -1.0;
+UPDATE texts SET r = r + 10 WHERE v + 1 = 2;
+UPDATE texts SET r = r + 100 WHERE v * 1 BETWEEN 0 AND 2;
 """,
     ),
     (

@@ -28,7 +28,7 @@ from applier.tables.expressions.operands import (
     unsupported,
     written_text,
 )
-from applier.tables.expressions.operators import REALS, null_or
+from applier.tables.expressions.operators import REALS, has_fixed_digits, null_or
 from lookup.table import Column
 
 ASCII_EXACT = re.compile(
@@ -65,7 +65,7 @@ def fixed_digits(operand: Operand) -> int | None:
     """Those of a FLOAT(M,D) or DOUBLE(M,D), or of a number that is exact; None for any other."""
     if operand.kind not in REALS:
         return operand.digits
-    return None if operand.column is None or operand.column.length is None else operand.digits
+    return operand.digits if has_fixed_digits(operand.column) else None
 
 
 def _near(one: Operand, two: Operand) -> Order | None:

@@ -25,6 +25,7 @@ from applier.tables.expressions.operands import (
     unsupported,
 )
 from applier.tables.sql.sql_mode_flags import SqlModeFlag
+from lookup.table import Column
 
 EXACT = Context(prec=130, rounding=ROUND_HALF_UP)
 REALS = frozenset({OperandKind.DOUBLE, OperandKind.FLOAT})
@@ -140,11 +141,17 @@ def _double_arithmetic(
     )
 
 
+def has_fixed_digits(column: Column | None) -> bool:
+    """Whether it is a FLOAT(M,D) or DOUBLE(M,D)."""
+    if column is None or column.length is None:
+        return False
+    return column.type in ("float", "double")
+
+
 def worked_out_of(arguments: list[Operand], result: Operand) -> Operand:
     """A result that knows whether it is a double made of a FLOAT(M,D) or DOUBLE(M,D)."""
     fixed = any(
-        one.of_fixed or (one.kind in REALS and one.column is not None and one.column.length)
-        for one in arguments
+        one.of_fixed or (one.kind in REALS and has_fixed_digits(one.column)) for one in arguments
     )
     return replace(result, of_fixed=True) if fixed and result.kind in REALS else result
 

@@ -35,6 +35,7 @@ from applier.tables.expressions.operands import (
     document_text,
     written_text,
 )
+from applier.tables.expressions.operators import has_fixed_digits
 from applier.tables.expressions.store_column import StoreColumn, Stored, Write
 from lookup.table import Column
 
@@ -121,7 +122,7 @@ def _may_be_copied(target: StoreColumn) -> bool:
     expression that a SELECT keeps in a temporary table is such a column (`fields_are_memcpyable`,
     sql/field_conv.cc 9.7, and 5.7); MariaDB rounds."""
     column, operand = target.column, target.operand
-    is_fixed = column.type in ("float", "double") and column.length is not None
+    is_fixed = has_fixed_digits(column)
     is_written = operand.literal or operand.kind is not OperandKind.DOUBLE
     return is_fixed and not is_written and not target.dialect.mariadb
 
