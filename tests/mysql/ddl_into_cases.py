@@ -5,6 +5,16 @@ from __future__ import annotations
 INTO_CASES = [
     (
         "mariadb",
+        "INSERT DELAYED of a procedure",
+        (
+            "CREATE TABLE t (a INT)",
+            "CREATE PROCEDURE p () INSERT DELAYED INTO t VALUES (1), (2)",
+            "SET binlog_format = 'STATEMENT'",
+            "CALL p()",
+        ),
+    ),
+    (
+        "mariadb",
         "a routine in sql_mode ORACLE, then rows",
         (
             "CREATE TABLE t (a INT)",

@@ -171,16 +171,18 @@ def test_a_drop_that_failed_in_part_is_logged_without_its_error(
         "CREATE TABLE t (a INT)",
         "CREATE TABLE kept (a INT)",
         "DROP TABLE t, missing",
+        "CREATE SEQUENCE s",
+        "DROP SEQUENCE s, missing",
         "INSERT INTO kept VALUES (1)",
     )
     file, errors = log_of(server, tmp_path, statements, "d")
-    assert len(errors) == 1
+    assert len(errors) == 2
     wanted = shape_on(server, "d")
     server.execute("DROP DATABASE d")
     into = IntoOptions(apply=apply, force=True, replay_id=f"drop, {apply}")
     outcome = replay_into([str(file)], endpoint(server), parse_options(), into)
     assert outcome.error is None
-    assert [note for note in outcome.notes if "missing" in note and "IDEMPOTENT" in note]
+    assert len([note for note in outcome.notes if "missing" in note and "IDEMPOTENT" in note]) == 2
     assert shape_on(server, "d") == wanted
 
 
@@ -215,6 +217,7 @@ def test_alter_ignore_of_partitions_is_refused(tmp_path: Path) -> None:
 
 def test_what_a_replica_of_mariadb_passes() -> None:
     assert passed_by_replica("/* x */ DROP TABLE t, u") == {1051}
+    assert passed_by_replica("DROP SEQUENCE s, t") == {4091}
     assert passed_by_replica("drop database d") == {1008}
     assert passed_by_replica("SET STATEMENT lock_wait_timeout = 5 FOR CREATE SCHEMA d") == {1007}
     assert passed_by_replica("DROP VIEW v") == frozenset()

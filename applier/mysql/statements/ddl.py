@@ -154,6 +154,8 @@ def passed_by_replica(sql: str) -> frozenset[int]:
     match _begins(sql):
         case ["DROP", "TABLE" | "TABLES" | "TEMPORARY"]:
             return frozenset({1051})
+        case ["DROP", "SEQUENCE"]:
+            return frozenset({4091})
         case ["DROP", "DATABASE" | "SCHEMA"]:
             return frozenset({1008})
         case ["CREATE", "DATABASE" | "SCHEMA"]:
