@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from applier.binlog.cursor import Cursor
@@ -145,8 +146,10 @@ tree."""
 EMPTY = StatusVariables()
 
 
+@lru_cache(maxsize=256)
 def parse_status_variables(block: bytes) -> StatusVariables:
-    """The variables of one event. Raises InputError when one runs past the end of the block."""
+    """The variables of one event; sessions are few, and a log's statements are many. Raises
+    InputError when one runs past the end of the block."""
     if not block:
         return EMPTY
     cursor = Cursor(block)
