@@ -15,7 +15,7 @@ from applier.forecast.answers.words import duration
 from applier.forecast.inventory.facts import facts_of_file
 from applier.forecast.lag.run import Forecast
 from applier.forecast.plan import ForecastPlan, run
-from applier.forecast.prices.calibration import default_calibration, load_calibration
+from applier.forecast.prices.calibration import LACKS, default_calibration, load_calibration
 from applier.forecast.prices.scenario import Scenario, what_if
 from applier.forecast.prices.units import UNITS, Prices
 from lookup.versions import RULES
@@ -59,6 +59,22 @@ def test_a_primary_key_reads_one_row(tmp_path: Path) -> None:
     base = forecast(tmp_path, log, "d.keyed=999").base
     assert base.seconds == pytest.approx(0.001 + 0.0001 + 2 * 0.00001 + 2 * 0.0001)
     assert base.lookup == pytest.approx(0.0002)
+
+
+def test_each_table_that_a_transaction_changes_has_its_price(tmp_path: Path) -> None:
+    """However many statements change it."""
+    one, two = transaction(1, b"keyed", UPDATE, 7), transaction(1, b"other", UPDATE, 8)
+    both = [*one[:-1], *one[2:-1], *two[2:]]
+    prices = replace(calibration(), prices=Prices.of({"table": 0.01}))
+    found = run(
+        ForecastPlan(
+            files=[file(tmp_path, both)],
+            facts=facts_of_file(schema(tmp_path)),
+            row_counts=["*=10"],
+            calibration=prices,
+        )
+    ).forecast
+    assert found.base.seconds == pytest.approx(0.02)
 
 
 def test_a_large_statement_goes_through_the_table_once(tmp_path: Path) -> None:
@@ -272,6 +288,7 @@ def test_a_calibration_of_format_3_is_read_without_its_prices_of_full_indexes(
     assert found.prices == calibration().prices
     assert found.assumed == (
         "the calibration is of format 3: splits of full indexes are not priced",
+        f"the calibration is of format 3: {LACKS[4]}",
     )
 
 

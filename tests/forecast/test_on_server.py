@@ -18,10 +18,12 @@ from servers.server import Server
 
 from applier.cli.main import cli
 from applier.errors import UsageError
+from applier.forecast.inventory.index_fill import full_indexes
 from applier.forecast.inventory.server_facts import facts_of_server
 from applier.forecast.measurement.fit import fit
 from applier.forecast.measurement.measurement_grid import Cell
 from applier.forecast.measurement.on_server import ServerTarget
+from applier.forecast.measurement.page_splits import is_counting
 from applier.forecast.measurement.thread_clock import ThreadClock
 from applier.forecast.prices.units import PLACE
 from applier.mysql.client.url import Endpoint
@@ -66,6 +68,20 @@ def test_the_server_applies_a_cell(server: Server, relay: bool) -> None:
             changed = {"update": spent.used.count(1), "write": 0, "delete": 0}[cell.kind]
             assert left[1] == changed
     assert server.query("SHOW DATABASES LIKE 'binlag_measure'") == ()
+
+
+def test_splits_are_those_that_the_server_counts(server: Server) -> None:
+    """It counts no longer than a cell takes. The model's number is no whole one."""
+    cell = Cell(PRIMARY, 40_000, "update", 1, 1, 1_000, indexes=1, full=1)
+    with ServerTarget(endpoint(server), relay_folder=server.data) as target:
+        measured = target.measure(cell)
+        splits = measured.amounts[PLACE["leaf split"]]
+        is_mariadb = target.rules.name == "mariadb"
+        assert not is_counting(target.server, mariadb=is_mariadb)
+    (index,) = full_indexes(cell.facts(cell.rows))
+    assert (index.leaves_split(1.0) * 1_000).is_integer() is False
+    assert splits == int(splits)
+    assert 20 < splits < 1_000
 
 
 def test_a_row_search_is_set_and_put_back(server: Server) -> None:

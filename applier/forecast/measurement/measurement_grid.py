@@ -23,6 +23,9 @@ MARK_SQL = f"CREATE TABLE {MARK} (id INT NOT NULL PRIMARY KEY) ENGINE=InnoDB"
 EVENT_BODY_BYTES = 8192
 LOOKUP_ROWS, FAR_ROWS = 100_000, 1_000_000
 """Of tables with a key: one that the processor's caches hold about, and one that they do not."""
+MANY_LEAVES = 4
+"""So many times as large as the others is the table of a full index whose leaves are seldom met
+twice."""
 FULL = 0
 SCANNED = {
     1_000: (1, 10),
@@ -418,7 +421,10 @@ def _writes(rows: int, row_search: str) -> Iterator[Cell]:
 
 
 def _full_indexes(rows: int, row_search: str) -> Iterator[Cell]:
-    """Updates of an index that is full: pages are split and merged again."""
+    """Updates of an index that is full: pages are split and merged again. Where it has many leaves
+    nearly every other update splits one, where it has few hardly any does: so the price of an entry
+    and that of a split come apart."""
+    yield _full_index(MANY_LEAVES * rows, row_search)
     for per_event, statements in ((1, 1), (1, 10), (100, 1)):
         yield _full_index(rows, row_search, per_event, statements)
 

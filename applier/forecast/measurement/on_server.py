@@ -37,6 +37,13 @@ from applier.forecast.measurement.measurement_grid import (
     Cell,
     Spent,
 )
+from applier.forecast.measurement.page_splits import (
+    START_COUNTING,
+    STOP_COUNTING,
+    is_counting,
+    page_splits,
+    with_splits,
+)
 from applier.forecast.measurement.server_words import ServerWords
 from applier.forecast.measurement.thread_clock import ThreadClock
 from applier.forecast.prices.calibration import APPLIER, DURABLE, RELAXED, STATEMENTS
@@ -142,12 +149,15 @@ class ServerTarget:
                         mariadb=self._words.is_mariadb and self.relay_folder is not None,
                     )
                 )
+                before = page_splits(self.server) if cell.full else 0
                 seconds = self._by_relay_log(log) if self.relay_folder else self._by_statements(log)
                 if cell.workers > 1:  # one worker's wait for a core is no time of all
                     seconds += self.queue_seconds
                 work = work_of_cell(
                     cell, log, self.server_version, skip=AHEAD, database=self.database, rows=rows
                 )
+                if cell.full:
+                    work = with_splits(work, page_splits(self.server) - before)
                 taken.append(
                     Measured(
                         cell, self.name, self.server_version, seconds, log.stat().st_size, work
@@ -415,18 +425,22 @@ class ServerTarget:
         if self.relay_folder is not None:
             wanted |= self._words.workers(cell.workers)
         before: dict[str, str] = {}
+        counts = is_counting(self.server, mariadb=self._words.is_mariadb)
+        counting = [] if counts else [START_COUNTING]
         try:
             with self._connected_again():
                 before = {
                     name: str(self.server.value(f"SELECT @@GLOBAL.{name}")) for name in wanted
                 }
                 self._execute(
-                    *(f"SET GLOBAL {name} = {_literal(value)}" for name, value in wanted.items())
+                    *counting,
+                    *(f"SET GLOBAL {name} = {_literal(value)}" for name, value in wanted.items()),
                 )
                 yield
         finally:
             self._put_back(
-                *(f"SET GLOBAL {name} = {_literal(value)}" for name, value in before.items())
+                *(STOP_COUNTING for _ in counting),
+                *(f"SET GLOBAL {name} = {_literal(value)}" for name, value in before.items()),
             )
 
     def _put_back(self, *statements: str) -> None:

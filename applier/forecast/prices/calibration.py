@@ -22,7 +22,7 @@ from applier.forecast.prices.units import EVENTS_AROUND, EVENTS_OF_ROWS, UNITS, 
 from applier.whole_file import write_whole
 from lookup.versions import rules_for
 
-FORMAT = 4
+FORMAT = 5
 """1 lacked prices (of a statement, of a read behind a deleted row of its value), and its others
 were too high for it; LACKS says of the others what is not in them."""
 HINT = "write a new one with `binlag measure --output FILE`"
@@ -57,6 +57,7 @@ DURABLE = {"innodb_flush_log_at_trx_commit": "1", "sync_binlog": "1"}
 LACKS = {
     2: "syncs, page reads and the coordinator cost what they did elsewhere",
     3: "splits of full indexes are not priced",
+    4: "a transaction of many tables costs no more than one of the same changes in one table",
 }
 SPLITS_OF_ALL_VISITS = frozenset({"full index", "full leaf"})
 """Units of formats 2 and 3, whose amounts did not follow the number of an index's leaves."""

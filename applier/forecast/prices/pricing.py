@@ -254,6 +254,7 @@ class Pricer:
             shape.row_bytes, target.columns, self._index_entries(target), alive, last - first
         )
         total = [0.0] * len(UNITS)
+        total[PLACE["table"]] = 1.0
         total[PLACE["statement"]] = float(part.statements)
         if facts is not None and target.kind == "update":
             for index in full_indexes(facts):

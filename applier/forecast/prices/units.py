@@ -19,6 +19,10 @@ from lookup.table_shape import OTHER
 
 UNITS: dict[str, str] = {
     "transaction": "one transaction: begin, commit, the replica's position",
+    "table": (
+        "one table that a transaction changes, by inserts, updates or deletes: a metadata lock, an"
+        " undo log, what the processor's caches hold of it"
+    ),
     "statement": "one statement: its table map, tables opened, locked and closed again",
     "event": "one rows event: read, memory, end of a batch of rows",
     "byte": "one byte of row images in the log: read, unpack",
