@@ -11,8 +11,13 @@ from applier.mysql.client.connection import Server
 
 _COUNTER = "index_page_splits"
 _WHERE = f"FROM information_schema.INNODB_METRICS WHERE NAME = '{_COUNTER}'"
-START_COUNTING = f"SET GLOBAL innodb_monitor_enable = '{_COUNTER}'"
-STOP_COUNTING = f"SET GLOBAL innodb_monitor_disable = '{_COUNTER}'"
+_START = f"SET GLOBAL innodb_monitor_enable = '{_COUNTER}'"
+_STOP = f"SET GLOBAL innodb_monitor_disable = '{_COUNTER}'"
+
+
+def counting(server: Server, *, mariadb: bool) -> tuple[list[str], list[str]]:
+    """Statements that make the server count, and that stop it again; none where it does already."""
+    return ([], []) if is_counting(server, mariadb=mariadb) else ([_START], [_STOP])
 
 
 def is_counting(server: Server, *, mariadb: bool) -> bool:
