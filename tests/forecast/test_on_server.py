@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,27 @@ def test_the_server_applies_a_cell(server: Server, relay: bool) -> None:
             changed = {"update": spent.used.count(1), "write": 0, "delete": 0}[cell.kind]
             assert left[1] == changed
     assert server.query("SHOW DATABASES LIKE 'binlag_measure'") == ()
+
+
+def test_relaxed_cells_of_mariadb_go_through_the_cache(
+    server_factory: ServerFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a replica that was started relaxed. The server takes it back at its next start."""
+    buffering, found = "SELECT @@GLOBAL.innodb_log_file_buffering", list[object]()
+    with (
+        closing(server_factory("mariadb", options={"relay_log": "relay"})) as server,
+        ServerTarget(endpoint(server), relay_folder=server.data) as target,
+    ):
+        assert server.query(buffering) == ((0,),)
+        applied = target._by_relay_log
+
+        def asked(log: Path) -> float:
+            found.append(server.query(buffering)[0][0])
+            return applied(log)
+
+        monkeypatch.setattr(target, "_by_relay_log", asked)
+        target.measure(CELLS[1])
+        assert set(found) == {1}
 
 
 def test_splits_are_those_that_the_server_counts(server: Server) -> None:
