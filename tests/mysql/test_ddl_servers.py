@@ -23,6 +23,7 @@ from applier.mysql.statements.ddl import (
     is_atomic_create,
     passed_by_replica,
 )
+from applier.mysql.statements.writer import undelayed
 from applier.options import parse_options
 from applier.tables.catalog import Tables
 from applier.tables.sql.statement_kind import is_temporary
@@ -221,6 +222,12 @@ def test_what_a_replica_of_mariadb_passes() -> None:
     assert passed_by_replica("drop database d") == {1008}
     assert passed_by_replica("SET STATEMENT lock_wait_timeout = 5 FOR CREATE SCHEMA d") == {1007}
     assert passed_by_replica("DROP VIEW v") == frozenset()
+
+
+def test_nothing_is_delayed() -> None:
+    text = "/* ä */ insert  delayed INTO t VALUES ('INSERT DELAYED')".encode()
+    assert undelayed(text) == "/* ä */ insert INTO t VALUES ('INSERT DELAYED')".encode()
+    assert undelayed(b"UPDATE t SET a = 'REPLACE DELAYED'") == b"UPDATE t SET a = 'REPLACE DELAYED'"
 
 
 def test_what_makes_a_table_and_its_rows_at_once() -> None:

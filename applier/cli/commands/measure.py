@@ -75,7 +75,7 @@ MOST_ROWS = 100_000_000
     default=100_000,
     show_default=True,
     metavar="N",
-    help="Rows of the largest table.",
+    help="Rows of the largest table; the one with a full index has up to 400,000.",
 )
 @click.option("--quick", is_flag=True, help="Usual transactions, and some other cells.")
 @click.option(

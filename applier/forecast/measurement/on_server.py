@@ -425,7 +425,8 @@ class ServerTarget:
         if self.relay_folder is not None:
             wanted |= self._words.workers(cell.workers)
         before: dict[str, str] = {}
-        start, stop = counting(self.server, mariadb=self._words.is_mariadb)
+        is_mariadb = self._words.is_mariadb
+        start, stop = counting(self.server, mariadb=is_mariadb) if cell.full else ([], [])
         try:
             with self._connected_again():
                 before = {

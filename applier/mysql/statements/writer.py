@@ -33,6 +33,7 @@ from applier.mysql.statements.ddl import (
 )
 from applier.mysql.statements.user_variables import preparation
 from applier.options import ReplayOptions
+from applier.tables.sql.statement_kind import statement_start
 from applier.tables.sql.statement_names import is_wanted
 
 ROW_TYPES = ROWS_TYPES | {EventType.TABLE_MAP}
@@ -50,7 +51,7 @@ TEXT_BYTES = 1 << 20
 NO_DATABASE = "information_schema"
 """It is on every server, and has no table that a log could mean."""
 SKIPPED_NOTE = "skipped by --skip-errors"
-_DELAYED = re.compile(rb"((?:\s|/\*.*?\*/)*(?:INSERT|REPLACE))\s+DELAYED\b", re.I | re.DOTALL)
+_DELAYED = re.compile(rb"(INSERT|REPLACE)\s+DELAYED\b", re.IGNORECASE)
 REPLICA_NOTE = "passed, as a replica of MariaDB does (slave_ddl_exec_mode=IDEMPOTENT)"
 
 
@@ -327,7 +328,8 @@ ALL_ERRORS = frozenset(range(1000, 7000)) - TRANSIENT
 def undelayed(sql: bytes) -> bytes:
     """INSERT or REPLACE without DELAYED: an applier does not delay (`upgrade_lock_type`,
     sql/sql_insert.cc of MariaDB 10.11), and a client gets 1616 for a table of InnoDB."""
-    return _DELAYED.sub(rb"\1", sql, count=1) if _DELAYED.match(sql) else sql
+    found = _DELAYED.match(sql, statement_start(sql.decode("latin-1")))  # a character for each byte
+    return sql[: found.end(1)] + sql[found.end() :] if found else sql
 
 
 def text_of(query: Query) -> str:
