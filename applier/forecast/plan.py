@@ -24,7 +24,12 @@ from applier.forecast.lag.part_kinds import shape_rows
 from applier.forecast.lag.run import Forecast
 from applier.forecast.live.backlog import Backlog, behind_from_the_start
 from applier.forecast.live.progress import ReplicaProgress
-from applier.forecast.prices.calibration import Calibration, default_calibration, load_calibration
+from applier.forecast.prices.calibration import (
+    PAGE_READ,
+    Calibration,
+    default_calibration,
+    load_calibration,
+)
 from applier.forecast.prices.conditions import Conditions, Live, conditions
 from applier.forecast.prices.margin import margin
 from applier.forecast.prices.scenario import Scenario, what_if
@@ -291,7 +296,7 @@ def _conditions(plan: ForecastPlan, version: str, calibration: Calibration) -> C
         **plan.settings,
         **{name: value for name, value in options.items() if value is not None},
     }
-    page = calibration.shared["page read"]
+    page = calibration.shared[PAGE_READ]
     measured = {"cores": calibration.cores, "read_latency": page.waiting}
     return conditions(version, given, plan.live, measured=measured, cores_here=os.cpu_count())
 

@@ -53,14 +53,26 @@ def test_a_young_page_that_is_wanted_moves_to_the_head() -> None:
 
 
 def test_the_cleaner_frees_pages_once_a_second() -> None:
-    lru = full(free=500)
-    lru.touch(9000, 0.5)
-    assert held(lru, range(PAGES + 1)) == PAGES - 1
+    lru = MidpointLru(PAGES, 500)
+    for page in range(PAGES - 100):
+        lru.touch(page, 0.5)
+    assert len(lru) == PAGES - 100
     lru.touch(9001, 1.5)
-    assert held(lru, range(PAGES + 1)) + 2 == PAGES - 500 + 1
+    assert len(lru) == PAGES - 500 + 1
     for page in range(10_000, 10_400):
         lru.touch(page, 1.6)
-    assert held(lru, range(20_000)) == PAGES - 500 + 401
+    assert len(lru) == PAGES - 500 + 401
+
+
+def test_a_pool_that_is_full_is_emptied_in_strides() -> None:
+    """The cleaner is woken when there is no free page, and frees as many as it does in its time."""
+    lru = full(free=500)
+    assert len(lru) == PAGES - 500 + 1
+    for page in range(10_000, 10_499):
+        lru.touch(page, 0.1)
+    assert len(lru) == PAGES
+    lru.create(20_000, 0.1)
+    assert len(lru) == PAGES - 500 + 1
 
 
 def test_a_short_list_has_no_old_part() -> None:

@@ -17,6 +17,7 @@ from applier.forecast.inventory.pool import (
     Touches,
     kept_free,
 )
+from applier.forecast.inventory.purge import HISTORY
 
 MIB = 1 << 20
 REAL_PAGES, REAL_LEAVES, REAL_ROWS = 30_774, 2_626, 2_000_000
@@ -142,7 +143,7 @@ def test_a_full_leaf_splits_with_its_first_entry() -> None:
 
 
 def test_purge_needs_deleted_rows_and_their_entries_once_more() -> None:
-    """In a pool of 256 pages, 300 transactions later."""
+    """In a pool of 256 pages, some hundred transactions later."""
     pool = BufferPool.of(4 * MIB)
     delete = Touches(1e6, 0, 1, 1, per_page=1, ordered=True, deletes=True, indexes=(index(1e6),))
     kept = delete._replace(deletes=False)
@@ -156,9 +157,22 @@ def test_purge_needs_deleted_rows_and_their_entries_once_more() -> None:
             assert undo.waits == 0
             reads.append(found.pages + undo.pages)
     assert reads[0] == 2
-    assert sum(reads[:1000]) == 2 * 1000 + 2 * 700
-    assert sum(reads[1000:1300]) == 300 + 2 * 300
-    assert sum(reads[1300:]) == 700
+    end = 1000 + HISTORY
+    assert sum(reads[:1000]) == 2 * 1000 + 2 * (1000 - HISTORY)
+    assert sum(reads[1000:end]) == HISTORY + 2 * HISTORY
+    assert sum(reads[end:]) == 1000 - HISTORY
+
+
+def test_purge_reads_the_undo_logs_of_changed_rows() -> None:
+    """Each transaction's header of its rollback segment and undo log, in a pool that holds neither
+    until then."""
+    pool = BufferPool.of(6 * MIB, 256)
+    waited = [pool.commit(1, 0) for _ in range(2000)]
+    late = sum(one.pages - one.waits for one in waited)
+    assert 2 * 0.6 * (2000 - HISTORY) < late <= 2 * (2000 - HISTORY)
+    assert all(one.pages == one.waits for one in waited[:HISTORY])
+    new = BufferPool.of(6 * MIB, 256)
+    assert sum(new.commit(0, 1).pages - new.commit(0, 1).waits for _ in range(2000)) == 0
 
 
 def test_leaves_of_entries_by_their_places() -> None:

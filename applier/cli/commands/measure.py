@@ -75,7 +75,10 @@ MOST_ROWS = 100_000_000
     default=100_000,
     show_default=True,
     metavar="N",
-    help="Rows of the largest table; the one with a full index has up to 400,000.",
+    help=(
+        "Rows of the largest table; the one with a full index has up to 400,000, the one beside a"
+        " small buffer pool 1,000,000."
+    ),
 )
 @click.option("--quick", is_flag=True, help="Usual transactions, and some other cells.")
 @click.option(
@@ -214,12 +217,13 @@ def _target(
     from applier.forecast.measurement.scale_up import spread
     from lookup.versions import rules_for
 
-    scale_up: list[Cell] = []
+    beside: list[Cell] = []  # each with the same cell under easier conditions
     if into == "memory":
         rules_of(server)
         target: MeasurementTarget = Memory(server)
     else:
         from applier.forecast.measurement.on_server import ServerTarget
+        from applier.forecast.measurement.pool_reads import CELL as POOL_CELL
         from applier.forecast.measurement.scale_up import scale_up_cells
         from applier.mysql.client.url import find_password, parse_url
 
@@ -228,7 +232,9 @@ def _target(
         target = stack.enter_context(on_server)
         if is_alone:
             rows = min(largest, LOOKUP_ROWS)
-            scale_up += scale_up_cells(rows, workers=on_server.runs_workers, quick=quick)
+            beside += scale_up_cells(rows, workers=on_server.runs_workers, quick=quick)
+            if on_server.resizes_pool and largest >= LOOKUP_ROWS:
+                beside.append(POOL_CELL)
     rules = rules_for(target.server_version)
     selectable = rules.row_search_selectable
     if row_search and not selectable:
@@ -240,7 +246,7 @@ def _target(
         ("INDEX_SCAN,TABLE_SCAN", "INDEX_SCAN,HASH_SCAN") if selectable else ("",)
     )
     units = grid(rules, largest=largest, row_searches=searches, quick=quick)
-    return target, spread(scale_up, units)
+    return target, spread(beside, units)
 
 
 def _measure(

@@ -5,8 +5,10 @@ buf0flu.cc, which are alike in 5.7 and 9.7.
   (innodb_old_blocks_pct 37). It becomes young when it is wanted again a second after its first use
   (innodb_old_blocks_time 1000) and still there. Until the first page has gone nothing moves.
 - A young page moves to the head of the list when it is wanted, unless it is among the first of it.
-- The last page goes when room is wanted. Once a second the page cleaner frees pages at the tail
-  until innodb_lru_scan_depth of them are free.
+- Once a second the page cleaner frees pages at the tail until innodb_lru_scan_depth of them are
+  free, and at once when a thread finds no free one: where rows are changed, the pages at the tail
+  are changed ones, and have to be written first (buf_LRU_get_free_block). So a pool that reads many
+  pages is emptied in strides: one of 896 pages of a 9.7.4 wrote 59,324 pages in 78 of them.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ class MidpointLru:
     never go back."""
 
     def __init__(self, pages: float, free: float) -> None:
-        self.pages, self.free = pages, free
+        self.pages, self.free = pages, max(free, 1)
         self._young = OrderedDict[int, int]()
         """Page -> how many pages had gone when it moved to the head. The last is the head."""
         self._old = OrderedDict[int, None]()
@@ -51,7 +53,8 @@ class MidpointLru:
             self._clean(now)
         first_use = self._first_use.get(page)
         if first_use is None:
-            self._make_room(self.pages - 1)
+            if len(self._first_use) > self.pages - 1:
+                self._clean(now)
             self._first_use[page] = now
             if len(self._first_use) < FEWEST_PAGES:
                 self._young[page] = self._gone
@@ -72,7 +75,8 @@ class MidpointLru:
         if now - self._cleaned >= CLEANER_SECONDS:
             self._clean(now)
         if page not in self._first_use:
-            self._make_room(self.pages - 1)
+            if len(self._first_use) > self.pages - 1:
+                self._clean(now)
             self._first_use[page] = now
         self._old.pop(page, None)
         self._to_head(page)

@@ -30,8 +30,8 @@ from applier.forecast.inventory.purge import Purge
 from applier.forecast.inventory.undo_pages import UndoPages
 
 PAGE = 16 * 1024
-FREE_PAGES = 1024
-"""innodb_lru_scan_depth: what each instance keeps free."""
+FREE_PAGES, FEWEST_HELD = 1024, 256
+"""innodb_lru_scan_depth: what each instance keeps free, and BUF_LRU_MIN_LEN: what it keeps."""
 LARGE_POOL, INSTANCES = 1 << 30, 8
 ENTRY_BYTES = 22
 """Of a secondary index on a number, with the primary key and InnoDB's header, at the fill of an
@@ -102,7 +102,7 @@ READ_AHEAD = 17
 def kept_free(pool_bytes: float) -> float:
     """Pages of a pool of so many bytes that the page cleaner keeps free."""
     instances = INSTANCES if pool_bytes >= LARGE_POOL else 1
-    return min(float(FREE_PAGES * instances), pool_bytes / PAGE / 2)
+    return min(float(FREE_PAGES * instances), max(pool_bytes / PAGE - FEWEST_HELD * instances, 1.0))
 
 
 @dataclass(slots=True)
@@ -166,6 +166,8 @@ class BufferPool:
         if math.isinf(self.pages):
             return NO_READS
         written = self.undo.write(changed_rows, new_rows, self.now) if self.undo else 0
+        if self.undo:
+            self.purge.needs(self.undo.of_changed_rows)
         return PageReads(float(written + self.purge.commit(self.now)), float(written))
 
     def _entries(self, table: int, touches: Touches, entries: Sequence[Entry]) -> tuple[int, int]:

@@ -35,6 +35,8 @@ class UndoPages:
         """Segments that have a page of undo logs of new rows."""
         self._transactions = 0
         self._newest = -3 * segments
+        self.of_changed_rows: list[int] = []
+        """What the last transaction wrote of them, its segment's header first: purge reads it."""
         for page in range(-AT_START * segments, 0):
             held.touch(page, 0.0)
 
@@ -50,9 +52,11 @@ class UndoPages:
             else:
                 self._of_new_rows.add(at)
                 held.create(page, now)
+        self.of_changed_rows = []
         if not changed_rows:
             return read
-        read += held.touch(-2 - AT_START * at, now) + held.touch(self._logs[at], now)
+        self.of_changed_rows = [-2 - AT_START * at, self._logs[at]]
+        read += sum(held.touch(page, now) for page in self.of_changed_rows)
         self._used[at] += LOG_BYTES + ROW_BYTES * changed_rows
         more = int(self._used[at] // REUSED_BYTES)
         if more:
@@ -60,5 +64,6 @@ class UndoPages:
             for _ in range(more):
                 self._newest -= 1
                 held.create(self._newest, now)
+                self.of_changed_rows.append(self._newest)
             self._logs[at] = self._newest
         return read

@@ -8,7 +8,7 @@ from math import inf, isnan, nan
 
 from applier.forecast.inventory.pool import NO_READS, PageReads
 from applier.forecast.lag import apply_steps as steps
-from applier.forecast.prices.calibration import SHARED, TimePrice
+from applier.forecast.prices.calibration import PAGE_READ, SHARED, TimePrice
 from applier.forecast.prices.pricing import Pricer
 from applier.forecast.prices.scenario import Scenario
 from applier.timing.clock_steps import TURN_NUMBERS
@@ -38,7 +38,7 @@ class ScenarioRun:
         self.saturated = scenario.clock(machine)
         """A clock for which the whole log is there at once."""
         self.curve = LagCurve()
-        page = shared["page read"]
+        page = shared[PAGE_READ]
         waiting = page.waiting if scenario.read_seconds is None else scenario.read_seconds
         numbers = [0.0] * steps.RUN_NUMBERS
         numbers[steps.FACTOR], numbers[steps.SYNC] = scenario.factor, machine.sync

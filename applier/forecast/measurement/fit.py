@@ -27,6 +27,7 @@ import numpy.typing as npt
 from applier.error_codes import Code
 from applier.errors import InputError
 from applier.forecast.measurement.measured import Measured, middles
+from applier.forecast.measurement.pool_reads import read_price
 from applier.forecast.measurement.scale_up import (
     shared_prices,
     unexplained,
@@ -75,7 +76,7 @@ def fit(
     Raises InputError when there is nothing to fit.
     """
     every = [one for one in middles(measured) if one.seconds >= LEAST_SECONDS]
-    measured = [one for one in every if not one.cell.workers]
+    measured = [one for one in every if not (one.cell.workers or one.cell.pool)]
     if not measured:
         raise InputError(
             "no cell was measured: there is nothing to fit",
@@ -106,7 +107,7 @@ def fit(
     cores, scale_up = cores or CORES, [one for one in every if one.cell.workers]
     syncs = syncs_at(settings | DURABLE)
     own_log = TimePrice(ships.shared[OWN_LOG].processor * speed)
-    shared = SHARED | {OWN_LOG: own_log}
+    shared = SHARED | {OWN_LOG: own_log} | read_price(every)
     shared |= shared_prices(scale_up, found, cores=cores, syncs=syncs)
     off = unexplained(scale_up, found, shared, cores=cores, syncs=syncs)
     return Calibration(

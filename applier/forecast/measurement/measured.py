@@ -52,8 +52,10 @@ class Measured:
     amounts: Amounts
     counters: Mapping[str, int] = field(default_factory=dict)
     beside_seconds: float = 0.0
-    """Of the same cell with one worker and no syncs, measured right before it; 0 for a cell that is
-    so itself."""
+    """Of the same cell with one worker and no syncs, and a pool that holds its table, measured
+    right before it; 0 for a cell that is so itself."""
+    page_reads: float = 0.0
+    """Pages that the server read meanwhile, counted for a cell with a `pool`."""
     round: int = 0
     """A grid is gone through several times: a machine's speed may change for minutes."""
 
@@ -72,7 +74,8 @@ class Measured:
                 "seconds": self.seconds,
                 "log_bytes": self.log_bytes,
             }
-            | {"beside_seconds": self.beside_seconds, "round": self.round}
+            | {"beside_seconds": self.beside_seconds, "page_reads": self.page_reads}
+            | {"round": self.round}
             | {
                 _column("unit", name): amount
                 for name, amount in zip(UNITS, self.amounts, strict=True)
@@ -93,7 +96,8 @@ class Measured:
         }
         head = row["target"], row["server_version"], float(row["seconds"]), int(row["log_bytes"])
         beside = float(row.get("beside_seconds", 0.0))
-        return cls(cell, *head, amounts, counters, beside, int(row["round"]))
+        reads = float(row.get("page_reads", 0.0))
+        return cls(cell, *head, amounts, counters, beside, reads, int(row["round"]))
 
 
 def _column(kind: str, name: str) -> str:
@@ -329,7 +333,8 @@ def arrow_schema() -> Any:
         ("seconds", pa.float64()),
         ("log_bytes", pa.int64()),
     ]
-    columns += [("beside_seconds", pa.float64()), ("round", pa.int64())]
+    columns += [("beside_seconds", pa.float64()), ("page_reads", pa.float64())]
+    columns += [("round", pa.int64())]
     columns += [(_column("unit", name), pa.float64()) for name in UNITS]
     columns += [(_column("handler", name), pa.int64()) for name in COUNTERS]
     return pa.schema(columns)

@@ -19,7 +19,6 @@ from lookup.table_shape import NO_KEY, NULLABLE_UNIQUE, OTHER, PRIMARY, UNIQUE
 from lookup.versions import HASH_SCAN, ServerRules, parse_row_search
 
 DATABASE, TABLE, MARK = "binlag_measure", "cell", "mark"
-MARK_SQL = f"CREATE TABLE {MARK} (id INT NOT NULL PRIMARY KEY) ENGINE=InnoDB"
 EVENT_BODY_BYTES = 8192
 LOOKUP_ROWS, FAR_ROWS = 100_000, 1_000_000
 """Of tables with a key: one that the processor's caches hold about, and one that they do not."""
@@ -70,7 +69,8 @@ class Cell:
     the server's default. The events of a transaction are those of so many `statements`. `workers` 0
     is what unit prices are made of: one worker, no syncs; more are for `scale_up`, with `durable`
     commits for 1. `full` 1: the further indexes are built behind the rows, so that their pages are
-    full, and updates move their entries within a page.
+    full, and updates move their entries within a page. `pool`: MiB of the server's buffer pool, 0
+    for as much as it has.
     """
 
     key: str
@@ -88,6 +88,7 @@ class Cell:
     workers: int = 0
     durable: int = 0
     full: int = 0
+    pool: int = 0
 
     @property
     def changed(self) -> int:
@@ -162,34 +163,6 @@ class Cell:
             log_updates=float(self.changed),
             leaf_pages={name: rows * widths[name] / LEAF_BYTES for name in further * self.full},
         )
-
-    @property
-    def create_sql(self) -> str:
-        """CREATE TABLE for the server, in the database at hand."""
-        key = {
-            PRIMARY: "PRIMARY KEY (id)",
-            UNIQUE: "UNIQUE KEY k (k)",
-            NULLABLE_UNIQUE: "UNIQUE KEY k (k)",
-            OTHER: "KEY k (k)",
-            NO_KEY: "",
-        }
-        null = "" if self.key == NULLABLE_UNIQUE else " NOT NULL"
-        parts = ["id INT NOT NULL", f"k INT{null}", f"filler CHAR({self.filler}) NOT NULL"]
-        parts += [f"i{number} INT NOT NULL" for number in range(self.indexes)]
-        parts += [f"v{number} VARCHAR(20) NULL" for number in range(self.columns)]
-        parts += [key[self.key]] if key[self.key] else []
-        parts += [] if self.full else self._further_keys
-        return f"CREATE TABLE {TABLE} ({', '.join(parts)}) ENGINE=InnoDB DEFAULT CHARSET=latin1"
-
-    @property
-    def fill_indexes_sql(self) -> str | None:
-        """What builds the further indexes behind the rows, if that is to be done."""
-        keys = ", ".join(f"ADD {key}" for key in self._further_keys * self.full)
-        return f"ALTER TABLE {TABLE} {keys}" if keys else None
-
-    @property
-    def _further_keys(self) -> list[str]:
-        return [f"KEY i{number} (i{number})" for number in range(self.indexes)]
 
     def entry_of(self, row: int, *, updated: bool = False) -> int:
         """What the further indexes hold of the row with this id: its place in them has nothing to

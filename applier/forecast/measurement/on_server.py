@@ -26,18 +26,22 @@ from typing import Any
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, ReplicationError, UsageError
 from applier.forecast.measurement.cell_log import AHEAD, make_log
+from applier.forecast.measurement.cell_table import statements
 from applier.forecast.measurement.measured import Measured, middle, work_of_cell
 from applier.forecast.measurement.measurement_grid import (
     DATABASE,
     MARK,
-    MARK_SQL,
-    SCATTER,
-    SPREAD,
     TABLE,
     Cell,
     Spent,
 )
 from applier.forecast.measurement.page_splits import counting, page_splits, with_splits
+from applier.forecast.measurement.pool_reads import (
+    BESIDE_MIB,
+    can_resize,
+    pages_read,
+    resize_pool,
+)
 from applier.forecast.measurement.server_words import ServerWords
 from applier.forecast.measurement.thread_clock import ThreadClock
 from applier.forecast.prices.calibration import APPLIER, DURABLE, RELAXED, STATEMENTS
@@ -123,12 +127,20 @@ class ServerTarget:
         knows = self.gtids is not None or self._words.is_mariadb
         return self.relay_folder is not None and knows and self._words.marks_independence
 
+    @property
+    def resizes_pool(self) -> bool:
+        """Whether cells can have a buffer pool of another size."""
+        return self.is_alone and can_resize(self.server)
+
     def measure(self, cell: Cell) -> Measured:
         """A cell that is over soon is measured several times, on other rows, and the median
         taken."""
-        if not cell.workers:
+        if not (cell.workers or cell.pool):
             return self._measured(cell)
-        beside = self._measured(replace(cell, workers=0, durable=0)).seconds
+        pool = BESIDE_MIB if cell.pool else 0
+        if cell.pool:
+            self._filled = None  # a table that was just filled is in the pool
+        beside = self._measured(replace(cell, workers=0, durable=0, pool=pool)).seconds
         return replace(self._measured(cell), beside_seconds=beside)
 
     def _measured(self, cell: Cell) -> Measured:
@@ -150,6 +162,7 @@ class ServerTarget:
                     )
                 )
                 before = page_splits(self.server) if cell.full else 0
+                read = pages_read(self.server) if cell.pool else 0
                 seconds = self._by_relay_log(log) if self.relay_folder else self._by_statements(log)
                 if cell.workers > 1:  # one worker's wait for a core is no time of all
                     seconds += self.queue_seconds
@@ -160,9 +173,10 @@ class ServerTarget:
                     work = with_splits(work, page_splits(self.server) - before)
                 taken.append(
                     Measured(
-                        cell, self.name, self.server_version, seconds, log.stat().st_size, work
+                        cell, self.name, self.server_version, seconds, log.stat().st_size, work,
+                        page_reads=pages_read(self.server) - read if cell.pool else 0,
                     )
-                )
+                )  # fmt: skip
             return middle(taken)
 
     def __enter__(self) -> ServerTarget:
@@ -188,7 +202,9 @@ class ServerTarget:
         self._execute(f"CREATE DATABASE IF NOT EXISTS {self.database}", f"USE {self.database}")
         self._check_folder()
         if self._filled is None or self._filled[0] != cell.table or not self._filled[1].left(cell):
-            self._fill(cell)
+            self._execute(*statements(cell))
+            if self.rules.find_row:
+                self._execute(f"ANALYZE TABLE {TABLE}")
             self._filled = cell.table, Spent(cell.rows)
         self._execute(f"DELETE FROM {MARK}")
         return self._filled[1]
@@ -205,36 +221,6 @@ class ServerTarget:
                 code=Code.OPTIONS_CLASH,
                 hint="SELECT @@datadir says which it is",
             )
-
-    def _fill(self, cell: Cell) -> None:
-        """Doubles rows until there are enough: ids ascend in the order of insertion, so places in a
-        table without a key do."""
-        table = TABLE
-        self._execute(f"DROP TABLE IF EXISTS {table}, {MARK}", cell.create_sql, MARK_SQL)
-        k = (
-            "{id}"
-            if cell.rows_per_value == 1
-            else f"({{id}}) % {max(cell.rows // cell.rows_per_value, 1)}"
-        )
-        values = (
-            f"{{id}}, {k}, REPEAT('f', {cell.filler})"
-            + f", ({{id}}) * {SCATTER} % {SPREAD}" * cell.indexes
-            + ", 'value'" * cell.columns
-        )
-        self._execute(f"INSERT INTO {table} VALUES ({values.format(id='1')})")
-        filled = 1
-        while filled < cell.rows:
-            more = min(filled, cell.rows - filled)
-            limit = "" if more == filled else f" WHERE id <= {more}"
-            self._execute(
-                f"INSERT INTO {table} SELECT {values.format(id=f'id + {filled}')} FROM"
-                f" {table}{limit} ORDER BY id"
-            )
-            filled += more
-        if (fill_indexes := cell.fill_indexes_sql) is not None:
-            self._execute(fill_indexes)
-        if self.rules.find_row:
-            self._execute(f"ANALYZE TABLE {table}")
 
     # the log
 
@@ -426,6 +412,7 @@ class ServerTarget:
             wanted |= self._words.workers(cell.workers)
         before: dict[str, str] = {}
         is_mariadb = self._words.is_mariadb
+        pool = int(str(self.server.value("SELECT @@GLOBAL.innodb_buffer_pool_size")))
         start, stop = counting(self.server, mariadb=is_mariadb) if cell.full else ([], [])
         try:
             with self._connected_again():
@@ -436,12 +423,16 @@ class ServerTarget:
                     *start,
                     *(f"SET GLOBAL {name} = {_literal(value)}" for name, value in wanted.items()),
                 )
+                if cell.pool:
+                    resize_pool(self.server, cell.pool << 20)
                 yield
         finally:
             self._put_back(
                 *stop,
                 *(f"SET GLOBAL {name} = {_literal(value)}" for name, value in before.items()),
             )
+            if cell.pool:
+                resize_pool(self.server, pool)
 
     def _put_back(self, *statements: str) -> None:
         """Carries them out in any case: an interrupt meanwhile is heard behind them."""

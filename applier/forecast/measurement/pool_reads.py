@@ -1,0 +1,97 @@
+"""What a page costs that a replica has to read into a full buffer pool.
+
+The same changes of rows all over a table are applied twice: beside a buffer pool that holds the
+table, and beside one that holds half of it. What the second takes more, divided by the pages that
+the server says it has read, is the price. So it holds the read itself, and what goes with it: a
+page has to be put out first, and was changed.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Sequence
+
+from applier.error_codes import Code
+from applier.errors import InputError
+from applier.forecast.measurement.measured import Measured
+from applier.forecast.measurement.measurement_grid import FAR_ROWS, SINGLES, Cell
+from applier.forecast.prices.calibration import PAGE_READ, TimePrice
+from applier.mysql.client.connection import Server
+from lookup.table_shape import PRIMARY
+
+SMALL_MIB, LARGE_MIB = 128, 512
+"""The table of the cell has some 230."""
+CELL = Cell(PRIMARY, FAR_ROWS, "update", 1, 1, SINGLES, filler=200, pool=SMALL_MIB)
+BESIDE_MIB = LARGE_MIB
+PROCESSOR_SHARE = 0.35
+"""Of what a read takes: the worker of a 9.7.4 had 72 µs of a processor for each of 190."""
+FEWEST_READS = 1_000
+"""Fewer say nothing: a server reads pages of its own as well."""
+RESIZE_SECONDS = 60.0
+AGAIN_SECONDS, POLL_SECONDS = 2.0, 0.05
+NEAR = 0.1
+"""A pool has a few pages less than its size says."""
+PAGE_SIZE = 16 * 1024
+_POOL_STATUS = "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_%'"
+_SETTLED = ("Completed", "Size did not change")
+"""What the server says then; nothing where it was never asked, and in MariaDB."""
+
+
+def can_resize(server: Server) -> bool:
+    """Whether the server's pool can have both sizes without a restart (5.7.5 and later, MariaDB):
+    it comes in chunks, one at least for each instance."""
+    known = {
+        str(name): int(str(value))
+        for name, value in server.texts(
+            "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('innodb_buffer_pool_chunk_size',"
+            " 'innodb_buffer_pool_instances', 'innodb_buffer_pool_size_max', 'innodb_page_size')"
+        )
+    }
+    chunk = known.get("innodb_buffer_pool_chunk_size")
+    least = (chunk or 0) * known.get("innodb_buffer_pool_instances", 1)
+    most = known.get("innodb_buffer_pool_size_max", LARGE_MIB << 20)
+    small, large = SMALL_MIB << 20, LARGE_MIB << 20
+    is_usual = known.get("innodb_page_size") == PAGE_SIZE
+    return chunk is not None and is_usual and least <= small and large <= most
+
+
+def resize_pool(server: Server, size: int) -> None:
+    """Gives the pool so many bytes and waits until it has them. MySQL does it behind its answer,
+    and takes or passes over no other size meanwhile. Raises InputError."""
+    pages, begun, asked = size // PAGE_SIZE, time.monotonic(), -AGAIN_SECONDS
+    while True:
+        found = {str(name): str(value) for name, value in server.texts(_POOL_STATUS)}
+        now, total = time.monotonic(), int(found["Innodb_buffer_pool_pages_total"])
+        said = found.get("Innodb_buffer_pool_resize_status", "")
+        if not said or said.startswith(_SETTLED):
+            if abs(total / pages - 1) <= NEAR:
+                return
+            if now >= asked + AGAIN_SECONDS:
+                server.execute(f"SET GLOBAL innodb_buffer_pool_size = {size}")
+                asked = now
+        if now > begun + RESIZE_SECONDS:
+            raise InputError(
+                f"the buffer pool has {total:,} pages and not {pages:,}",
+                code=Code.NOT_MEASURED,
+                hint="the server's error log says more",
+            )
+        time.sleep(POLL_SECONDS)
+
+
+def pages_read(server: Server) -> int:
+    """Since the server's start."""
+    return int(str(server.texts("SHOW GLOBAL STATUS LIKE 'Innodb_pages_read'")[0][1]))
+
+
+def read_price(measured: Sequence[Measured]) -> dict[str, TimePrice]:
+    """The price of a read, by its name in `calibration.SHARED`; nothing where no cell shows it."""
+    found = [
+        (one.seconds - one.beside_seconds) / one.page_reads
+        for one in measured
+        if one.cell.pool and one.page_reads >= FEWEST_READS and one.seconds > one.beside_seconds
+    ]
+    if not found:
+        return {}
+    price = statistics.median(found)
+    return {PAGE_READ: TimePrice(price * PROCESSOR_SHARE, price * (1 - PROCESSOR_SHARE))}

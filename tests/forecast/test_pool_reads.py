@@ -1,0 +1,107 @@
+"""The price of a page read: from cells, and on real servers whose buffer pool gets smaller."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from servers.server import Server
+
+from applier.forecast.measurement.fit import fit
+from applier.forecast.measurement.measured import Measured, read_parquet, write_parquet
+from applier.forecast.measurement.measurement_grid import Cell
+from applier.forecast.measurement.on_server import ServerTarget
+from applier.forecast.measurement.pool_reads import (
+    BESIDE_MIB,
+    CELL,
+    FEWEST_READS,
+    read_price,
+    resize_pool,
+)
+from applier.forecast.prices.calibration import PAGE_READ, SHARED
+from applier.forecast.prices.units import amounts
+from applier.mysql.client.url import Endpoint
+from lookup.table_shape import PRIMARY
+from tests.servers.fixtures import ServerFactory
+
+US = 1e-6
+
+
+def applied(seconds: float, beside: float, reads: float, number: int = 0) -> Measured:
+    asked = amounts(transaction=CELL.transactions)
+    return Measured(
+        CELL, "test", "9.7.4", seconds, 1, asked, beside_seconds=beside, page_reads=reads,
+        round=number,
+    )  # fmt: skip
+
+
+def test_a_read_is_what_a_small_pool_adds() -> None:
+    price = read_price([applied(3.0, 1.0, 10_000)])[PAGE_READ]
+    assert price.processor + price.waiting == pytest.approx(200 * US)
+    three = [applied(3.0, 1.0, 10_000), applied(9.0, 1.0, 10_000), applied(4.0, 1.0, 10_000)]
+    price = read_price(three)[PAGE_READ]
+    assert price.processor + price.waiting == pytest.approx(300 * US)
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        applied(3.0, 1.0, FEWEST_READS - 1),
+        applied(1.0, 1.1, 10_000),
+        replace(applied(3.0, 1.0, 10_000), cell=replace(CELL, pool=0)),
+    ],
+    ids=["hardly any read", "quicker than in memory", "another cell"],
+)
+def test_what_shows_no_price_gives_none(one: Measured) -> None:
+    assert read_price([one]) == {}
+    assert read_price([]) == {}
+
+
+def test_a_calibration_takes_the_price_and_no_unit_follows_from_the_cell(tmp_path: Path) -> None:
+    usual = Cell(PRIMARY, 1000, "update", 1, 1, 500)
+    others = [Measured(usual, "test", "9.7.4", 0.05, 1, amounts(transaction=500))]
+    with_reads = [*others, applied(3.0, 1.0, 10_000)]
+    write_parquet(with_reads, tmp_path / "cells.parquet")
+    assert sorted(read_parquet(tmp_path / "cells.parquet"), key=lambda one: one.place) == sorted(
+        with_reads, key=lambda one: one.place
+    )
+    found, without = fit(with_reads), fit(others)
+    assert found.shared[PAGE_READ] == read_price(with_reads)[PAGE_READ]
+    assert without.shared[PAGE_READ] == SHARED[PAGE_READ]
+    assert found.prices == without.prices
+
+
+@pytest.mark.parametrize("version", ["5.7", "9.7", "mariadb"])
+def test_a_server_reads_pages_and_gets_its_pool_back(
+    version: str, server_factory: ServerFactory
+) -> None:
+    options: dict[str, str | int] = {"relay_log": "relay", "innodb_buffer_pool_size": "256M"}
+    with closing(server_factory(version, options=options)) as server:
+        with ServerTarget(endpoint(server), relay_folder=server.data) as target:
+            assert target.resizes_pool
+            small = replace(CELL, rows=800_000, transactions=2_000)
+            one = target.measure(small)
+            target._filled = None
+            in_memory = target._measured(replace(small, pool=BESIDE_MIB))
+            for mib in (512, 128, 512, 128, 256):  # one that comes too early is passed over
+                resize_pool(target.server, mib << 20)
+                assert pool_bytes(server) == mib << 20
+        assert one.beside_seconds > 0
+        assert 500 < one.page_reads < 4_000
+        assert in_memory.page_reads < 100
+        assert pool_bytes(server) == 256 << 20
+
+
+def test_a_pool_that_needs_a_restart_is_let_alone(server_factory: ServerFactory) -> None:
+    with closing(server_factory("5.6")) as server, ServerTarget(endpoint(server)) as target:
+        assert not target.resizes_pool
+
+
+def endpoint(server: Server) -> Endpoint:
+    return Endpoint(server.host, server.port, server.user, password=server.password)
+
+
+def pool_bytes(server: Server) -> int:
+    return int(server.query("SELECT @@GLOBAL.innodb_buffer_pool_size")[0][0])
