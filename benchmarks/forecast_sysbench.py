@@ -229,29 +229,35 @@ class Stand:
             server.execute("SET SESSION sql_log_bin = 0", *KEYS[case.keys])
             if self.words.is_mariadb:
                 server.execute("SET GLOBAL gtid_slave_pos = @@GLOBAL.gtid_binlog_pos")
-            server.execute(
-                self.words.change_source(self.source), self.words("START REPLICA IO_THREAD")
-            )
-            wanted = self.source.query(self.words("SHOW BINARY LOG STATUS"))[0][:2]
-            while server.query(self.words("SHOW REPLICA STATUS"))[0][5:7] != wanted:
-                time.sleep(0.1)
+            server.execute(self.words.change_source(self.source))
+            self._fetch(server)
             if stratum.pool:
                 server.installed = SlowDisk(
                     server.installed.recipe, server.installed.folder, tuple(stratum.slow_disk)
                 )
                 server.restart(**{self.words.variable("skip_replica_start"): "ON"})
+                if self.words.is_mariadb:  # with GTIDs it begins its relay log anew
+                    self._fetch(server)
             else:
                 warm(server)
             yield server
         shutil.rmtree(self.folder / "replica")
 
+    def _fetch(self, replica: Server) -> None:
+        """Until the replica has all of the source's log."""
+        replica.execute(self.words("START REPLICA IO_THREAD"))
+        wanted = self.source.query(self.words("SHOW BINARY LOG STATUS"))[0][:2]
+        while replica.query(self.words("SHOW REPLICA STATUS"))[0][5:7] != wanted:
+            time.sleep(0.1)
+
     def forecast(
         self, replica: Server, stratum: Stratum, calibration: str | None
     ) -> dict[str, Any]:
         """What `binlag forecast` says before anything is applied."""
-        latency = (
-            ["--read-latency", f"{read_microseconds(replica):.0f}us"] if stratum.slow_disk else []
-        )
+        latency = []
+        if stratum.slow_disk:
+            read = read_microseconds(replica) or stratum.read_microseconds
+            latency = ["--read-latency", f"{read:.0f}us"]
         said = forecast(replica, self.log, *latency, calibration=calibration)
         seconds = said["replica"]["utilisation"] * said["log_seconds"]
         return {
@@ -337,9 +343,11 @@ def processor_seconds(process: int) -> tuple[float, float]:
 
 
 def read_microseconds(server: Server) -> float:
-    """What a read of a data file has taken since the server's start, strace's work included."""
-    reads, picoseconds = map(int, server.query(READS)[0])
-    return picoseconds / reads / 1e6
+    """What a read of a data file has taken since the server's start, strace's work included; 0
+    where its performance schema is off."""
+    rows = server.query(READS)
+    reads, picoseconds = map(int, rows[0]) if rows else (0, 0)
+    return picoseconds / reads / 1e6 if reads else 0.0
 
 
 @dataclass(frozen=True)

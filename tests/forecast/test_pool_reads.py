@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from servers.server import Server
 
+from applier.forecast.measurement import on_server
 from applier.forecast.measurement.fit import fit
 from applier.forecast.measurement.measured import Measured, read_parquet, write_parquet
 from applier.forecast.measurement.measurement_grid import Cell
@@ -17,11 +18,13 @@ from applier.forecast.measurement.pool_reads import (
     BESIDE_MIB,
     CELL,
     FEWEST_READS,
+    SMALL_MIB,
     read_price,
     resize_pool,
 )
 from applier.forecast.prices.calibration import PAGE_READ, SHARED
 from applier.forecast.prices.units import amounts
+from applier.mysql.client.connection import Server as Connection
 from applier.mysql.client.url import Endpoint
 from lookup.table_shape import PRIMARY
 from tests.servers.fixtures import ServerFactory
@@ -91,6 +94,27 @@ def test_a_server_reads_pages_and_gets_its_pool_back(
         assert one.beside_seconds > 0
         assert 500 < one.page_reads < 4_000
         assert in_memory.page_reads < 100
+        assert pool_bytes(server) == 256 << 20
+
+
+def test_an_interrupt_while_the_pool_is_put_back_leaves_its_size(
+    server_factory: ServerFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It comes behind the first of the two cells."""
+    sizes: list[int] = []
+
+    def interrupted(server: Connection, size: int) -> None:
+        sizes.append(size >> 20)
+        if len(sizes) == 2:
+            raise KeyboardInterrupt
+        resize_pool(server, size)
+
+    monkeypatch.setattr(on_server, "resize_pool", interrupted)
+    options: dict[str, str | int] = {"innodb_buffer_pool_size": "256M"}
+    with closing(server_factory("9.7", options=options)) as server:
+        with pytest.raises(KeyboardInterrupt), ServerTarget(endpoint(server)) as target:
+            target.measure(Cell(PRIMARY, 1000, "update", 1, 1, 50, pool=SMALL_MIB))
+        assert sizes == [BESIDE_MIB, 256, 256]
         assert pool_bytes(server) == 256 << 20
 
 

@@ -205,6 +205,15 @@ def test_prices_of_another_machine_have_a_wide_margin() -> None:
     assert margin(base, {}, replace(own, unsteadiness=0.4))[0] > 0.4
 
 
+@pytest.mark.parametrize(("name", "least", "most"), [("9.7", 0.35, 0.5), ("mariadb", 3.0, 3.1)])
+def test_beside_a_small_pool_the_margin_is_wider(name: str, least: float, most: float) -> None:
+    """MariaDB's page cleaner has rules of its own."""
+    base = Scenario("as it is", RULES[name], pool_bytes=float(8 << 20))
+    found, said = margin(base, {}, logs.calibration(spread=0.2))
+    assert least < found < most
+    assert ("by the rules of MySQL's pool" in said[0]) == (name == "mariadb")
+
+
 @pytest.mark.parametrize("version", ["5.7", "9.7", "mariadb"])
 def test_a_server_applies_it_and_gets_its_settings_back(
     version: str, server_factory: ServerFactory

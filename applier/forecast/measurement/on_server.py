@@ -412,7 +412,7 @@ class ServerTarget:
             wanted |= self._words.workers(cell.workers)
         before: dict[str, str] = {}
         is_mariadb = self._words.is_mariadb
-        pool = int(str(self.server.value("SELECT @@GLOBAL.innodb_buffer_pool_size")))
+        pool_bytes = int(str(self.server.value("SELECT @@GLOBAL.innodb_buffer_pool_size")))
         start, stop = counting(self.server, mariadb=is_mariadb) if cell.full else ([], [])
         try:
             with self._connected_again():
@@ -430,17 +430,23 @@ class ServerTarget:
             self._put_back(
                 *stop,
                 *(f"SET GLOBAL {name} = {_literal(value)}" for name, value in before.items()),
+                pool_bytes=pool_bytes if cell.pool else 0,
             )
-            if cell.pool:
-                resize_pool(self.server, pool)
 
-    def _put_back(self, *statements: str) -> None:
-        """Carries them out in any case: an interrupt meanwhile is heard behind them."""
-        try:
+    def _put_back(self, *statements: str, pool_bytes: int = 0) -> None:
+        """Carries them out in any case, and gives the pool its size: an interrupt meanwhile is
+        heard behind them."""
+
+        def put_back() -> None:
             self._execute(*statements)
+            if pool_bytes:
+                resize_pool(self.server, pool_bytes)
+
+        try:
+            put_back()
         except KeyboardInterrupt:
             self._connect_anew()
-            self._execute(*statements)
+            put_back()
             raise
 
     def _connect_anew(self) -> None:
