@@ -15,7 +15,14 @@ from applier.forecast.answers.words import duration
 from applier.forecast.inventory.facts import facts_of_file
 from applier.forecast.lag.run import Forecast
 from applier.forecast.plan import ForecastPlan, run
-from applier.forecast.prices.calibration import LACKS, default_calibration, load_calibration
+from applier.forecast.prices.calibration import (
+    LACKS,
+    PAGE_READ,
+    SHARED,
+    TimePrice,
+    default_calibration,
+    load_calibration,
+)
 from applier.forecast.prices.scenario import Scenario, what_if
 from applier.forecast.prices.units import UNITS, Prices
 from lookup.versions import RULES
@@ -289,7 +296,21 @@ def test_a_calibration_of_format_3_is_read_without_its_prices_of_full_indexes(
     assert found.assumed == (
         "the calibration is of format 3: splits of full indexes are not priced",
         f"the calibration is of format 3: {LACKS[4]}",
+        f"the calibration is of format 3: {LACKS[5]}",
     )
+
+
+@pytest.mark.parametrize(("form", "taken"), [(5, False), (6, True)])
+def test_the_price_of_a_page_read_that_was_assumed_is_not_taken(
+    form: int, taken: bool, tmp_path: Path
+) -> None:
+    path, old = tmp_path / "c.json", calibration().as_dict()
+    old["format"] = form
+    old["shared"][PAGE_READ] = {"processor": 5e-6, "waiting": 20e-6}
+    path.write_text(json.dumps(old))
+    found = load_calibration(path)
+    assert found.shared[PAGE_READ] == (TimePrice(5e-6, 20e-6) if taken else SHARED[PAGE_READ])
+    assert (f"the calibration is of format 5: {LACKS[5]}" in found.assumed) == (not taken)
 
 
 @pytest.mark.parametrize(
