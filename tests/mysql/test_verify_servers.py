@@ -303,17 +303,28 @@ def test_a_generated_column_that_is_not_computed_in_memory(
     assert "d.t: not comparable: it cannot be read in memory" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("version", "table", "row"),
+    [
+        ("5.7", "(j JSON NOT NULL) ENGINE=CSV", "'{}'"),
+        ("9.7", "(i INT MASKING POLICY p) ENGINE=InnoDB", "1"),
+    ],
+)
 def test_rows_that_the_server_cannot_show(
-    servers: Servers, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    version: str,
+    table: str,
+    row: str,
+    servers: Servers,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """5.7 stores a JSON document in a CSV table, and answers each SELECT with 3144."""
-    server = servers.empty("5.7")
+    """5.7 stores a JSON document in a CSV table, and answers each SELECT with 3144; 9.7 knows
+    masking policies, and without their component answers with 6561."""
+    server = servers.empty(version)
     server.execute("FLUSH BINARY LOGS")
     log = server.binlog_files()[-1]
     server.execute(
-        "CREATE DATABASE d",
-        "CREATE TABLE d.t (j JSON NOT NULL) ENGINE=CSV",
-        "INSERT INTO d.t VALUES ('{}')",
+        "CREATE DATABASE d", f"CREATE TABLE d.t {table}", f"INSERT INTO d.t VALUES ({row})"
     )
     password = tmp_path / "password"
     password.write_text(server.password)
