@@ -53,9 +53,7 @@ class MidpointLru:
             self._clean(now)
         first_use = self._first_use.get(page)
         if first_use is None:
-            if len(self._first_use) > self.pages - 1:
-                self._clean(now)
-            self._first_use[page] = now
+            self._take_free(page, now)
             if len(self._first_use) < FEWEST_PAGES:
                 self._young[page] = self._gone
             else:
@@ -75,11 +73,15 @@ class MidpointLru:
         if now - self._cleaned >= CLEANER_SECONDS:
             self._clean(now)
         if page not in self._first_use:
-            if len(self._first_use) > self.pages - 1:
-                self._clean(now)
-            self._first_use[page] = now
+            self._take_free(page, now)
         self._old.pop(page, None)
         self._to_head(page)
+
+    def _take_free(self, page: int, now: float) -> None:
+        """Gives the page a free one of the pool; where there is none, the page cleaner is woken."""
+        if len(self._first_use) > self.pages - 1:
+            self._clean(now)
+        self._first_use[page] = now
 
     def _to_head(self, page: int) -> None:
         self._young[page] = self._gone
@@ -87,12 +89,9 @@ class MidpointLru:
         self._balance()
 
     def _clean(self, now: float) -> None:
-        """What the page cleaner did since."""
+        """A round of the page cleaner."""
         self._cleaned = now
-        self._make_room(self.pages - self.free)
-
-    def _make_room(self, most: float) -> None:
-        while len(self._first_use) > most:
+        while len(self._first_use) > self.pages - self.free:
             page, _ = (self._old or self._young).popitem(last=False)
             del self._first_use[page]
             self._gone += 1

@@ -165,9 +165,10 @@ class BufferPool:
         pages that are read for its undo logs, and by purge."""
         if math.isinf(self.pages):
             return NO_READS
-        written = self.undo.write(changed_rows, new_rows, self.now) if self.undo else 0
+        written = 0
         if self.undo:
-            self.purge.needs(self.undo.of_changed_rows)
+            written, pages = self.undo.write(changed_rows, new_rows, self.now)
+            self.purge.needs(pages)
         return PageReads(float(written + self.purge.commit(self.now)), float(written))
 
     def _touch_entry(self, table: int, touches: Touches, entry: Entry) -> int:

@@ -35,13 +35,12 @@ class UndoPages:
         """Segments that have a page of undo logs of new rows."""
         self._transactions = 0
         self._newest = -3 * segments
-        self.of_changed_rows: list[int] = []
-        """What the last transaction wrote of them, its segment's header first: purge reads it."""
         for page in range(-AT_START * segments, 0):
             held.touch(page, 0.0)
 
-    def write(self, changed_rows: float, new_rows: float, now: float) -> int:
-        """The next transaction; how many pages are read."""
+    def write(self, changed_rows: float, new_rows: float, now: float) -> tuple[int, list[int]]:
+        """The next transaction: how many pages are read, and those that purge needs for it, which
+        are its segment's header and its undo log of changed rows."""
         segments, held, read = len(self._used), self.held, 0
         at = self._transactions % segments
         self._transactions += 1
@@ -52,11 +51,10 @@ class UndoPages:
             else:
                 self._of_new_rows.add(at)
                 held.create(page, now)
-        self.of_changed_rows = []
         if not changed_rows:
-            return read
-        self.of_changed_rows = [-2 - AT_START * at, self._logs[at]]
-        read += sum(held.touch(page, now) for page in self.of_changed_rows)
+            return read, []
+        pages = [-2 - AT_START * at, self._logs[at]]
+        read += sum(held.touch(page, now) for page in pages)
         self._used[at] += LOG_BYTES + ROW_BYTES * changed_rows
         more = int(self._used[at] // REUSED_BYTES)
         if more:
@@ -64,6 +62,6 @@ class UndoPages:
             for _ in range(more):
                 self._newest -= 1
                 held.create(self._newest, now)
-                self.of_changed_rows.append(self._newest)
+                pages.append(self._newest)
             self._logs[at] = self._newest
-        return read
+        return read, pages

@@ -8,7 +8,7 @@ from applier.forecast.measurement.measurement_grid import MARK, SCATTER, SPREAD,
 from lookup.table_shape import NO_KEY, NULLABLE_UNIQUE, OTHER, PRIMARY, UNIQUE
 
 MARK_SQL = f"CREATE TABLE {MARK} (id INT NOT NULL PRIMARY KEY) ENGINE=InnoDB"
-KEYS = {
+_KEYS = {
     PRIMARY: "PRIMARY KEY (id)",
     UNIQUE: "UNIQUE KEY k (k)",
     NULLABLE_UNIQUE: "UNIQUE KEY k (k)",
@@ -17,7 +17,7 @@ KEYS = {
 }
 
 
-def statements(cell: Cell) -> Iterator[str]:
+def fill_statements(cell: Cell) -> Iterator[str]:
     """In the database at hand. Rows are doubled until there are enough: ids ascend in the order of
     insertion, so places in a table without a key do."""
     yield f"DROP TABLE IF EXISTS {TABLE}, {MARK}"
@@ -52,7 +52,7 @@ def _create_sql(cell: Cell) -> str:
     parts = ["id INT NOT NULL", f"k INT{null}", f"filler CHAR({cell.filler}) NOT NULL"]
     parts += [f"i{number} INT NOT NULL" for number in range(cell.indexes)]
     parts += [f"v{number} VARCHAR(20) NULL" for number in range(cell.columns)]
-    parts += [KEYS[cell.key]] if KEYS[cell.key] else []
+    parts += [_KEYS[cell.key]] if _KEYS[cell.key] else []
     parts += [] if cell.full else _further_keys(cell)
     return f"CREATE TABLE {TABLE} ({', '.join(parts)}) ENGINE=InnoDB DEFAULT CHARSET=latin1"
 

@@ -26,7 +26,7 @@ from typing import Any
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, ReplicationError, UsageError
 from applier.forecast.measurement.cell_log import AHEAD, make_log
-from applier.forecast.measurement.cell_table import statements
+from applier.forecast.measurement.cell_table import fill_statements
 from applier.forecast.measurement.measured import Measured, middle, work_of_cell
 from applier.forecast.measurement.measurement_grid import (
     DATABASE,
@@ -137,11 +137,12 @@ class ServerTarget:
         taken."""
         if not (cell.workers or cell.pool):
             return self._measured(cell)
-        pool = BESIDE_MIB if cell.pool else 0
+        beside = replace(cell, workers=0, durable=0)
         if cell.pool:
+            beside = replace(beside, pool=BESIDE_MIB)
             self._filled = None  # a table that was just filled is in the pool
-        beside = self._measured(replace(cell, workers=0, durable=0, pool=pool)).seconds
-        return replace(self._measured(cell), beside_seconds=beside)
+        seconds = self._measured(beside).seconds
+        return replace(self._measured(cell), beside_seconds=seconds)
 
     def _measured(self, cell: Cell) -> Measured:
         with TemporaryDirectory(prefix="binlag-cell-") as folder, self._set(cell):
@@ -202,7 +203,7 @@ class ServerTarget:
         self._execute(f"CREATE DATABASE IF NOT EXISTS {self.database}", f"USE {self.database}")
         self._check_folder()
         if self._filled is None or self._filled[0] != cell.table or not self._filled[1].left(cell):
-            self._execute(*statements(cell))
+            self._execute(*fill_statements(cell))
             if self.rules.find_row:
                 self._execute(f"ANALYZE TABLE {TABLE}")
             self._filled = cell.table, Spent(cell.rows)
@@ -412,7 +413,11 @@ class ServerTarget:
             wanted |= self._words.workers(cell.workers)
         before: dict[str, str] = {}
         is_mariadb = self._words.is_mariadb
-        pool_bytes = int(str(self.server.value("SELECT @@GLOBAL.innodb_buffer_pool_size")))
+        pool_bytes = (
+            int(str(self.server.value("SELECT @@GLOBAL.innodb_buffer_pool_size")))
+            if cell.pool
+            else 0
+        )
         start, stop = counting(self.server, mariadb=is_mariadb) if cell.full else ([], [])
         try:
             with self._connected_again():
@@ -430,7 +435,7 @@ class ServerTarget:
             self._put_back(
                 *stop,
                 *(f"SET GLOBAL {name} = {_literal(value)}" for name, value in before.items()),
-                pool_bytes=pool_bytes if cell.pool else 0,
+                pool_bytes=pool_bytes,
             )
 
     def _put_back(self, *statements: str, pool_bytes: int = 0) -> None:

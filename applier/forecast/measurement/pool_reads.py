@@ -2,8 +2,8 @@
 
 The same changes of rows all over a table are applied twice: beside a buffer pool that holds the
 table, and beside one that holds half of it. What the second takes more, divided by the pages that
-the server says it has read, is the price. So it holds the read itself, and what goes with it: a
-page has to be put out first, and was changed.
+the server says it has read, is the price. So it holds the read itself, and what it takes to make
+room: another page is evicted first, and as a rule it has to be written, too.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from collections.abc import Sequence
 
 from applier.error_codes import Code
 from applier.errors import InputError
+from applier.forecast.inventory.pool import PAGE
 from applier.forecast.measurement.measured import Measured
 from applier.forecast.measurement.measurement_grid import FAR_ROWS, SINGLES, Cell
 from applier.forecast.prices.calibration import PAGE_READ, TimePrice
 from applier.mysql.client.connection import Server
 from lookup.table_shape import PRIMARY
 
-SMALL_MIB, LARGE_MIB = 128, 512
+SMALL_MIB, BESIDE_MIB = 128, 512
 """The table of the cell has some 230."""
 CELL = Cell(PRIMARY, FAR_ROWS, "update", 1, 1, SINGLES, filler=200, pool=SMALL_MIB)
-BESIDE_MIB = LARGE_MIB
 PROCESSOR_SHARE = 0.35
 """Of what a read takes: the worker of a 9.7.4 had 72 µs of a processor for each of 190."""
 FEWEST_READS = 1_000
@@ -32,7 +32,6 @@ RESIZE_SECONDS = 60.0
 AGAIN_SECONDS, POLL_SECONDS = 2.0, 0.05
 NEAR = 0.1
 """A pool has a few pages less than its size says."""
-PAGE_SIZE = 16 * 1024
 _POOL_STATUS = "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_%'"
 _SETTLED = ("Completed", "Size did not change")
 """What the server says then; nothing where it was never asked, and in MariaDB."""
@@ -50,16 +49,16 @@ def can_resize(server: Server) -> bool:
     }
     chunk = known.get("innodb_buffer_pool_chunk_size")
     least = (chunk or 0) * known.get("innodb_buffer_pool_instances", 1)
-    most = known.get("innodb_buffer_pool_size_max", LARGE_MIB << 20)
-    small, large = SMALL_MIB << 20, LARGE_MIB << 20
-    is_usual = known.get("innodb_page_size") == PAGE_SIZE
+    small, large = SMALL_MIB << 20, BESIDE_MIB << 20
+    most = known.get("innodb_buffer_pool_size_max", large)
+    is_usual = known.get("innodb_page_size") == PAGE
     return chunk is not None and is_usual and least <= small and large <= most
 
 
 def resize_pool(server: Server, size: int) -> None:
-    """Gives the pool so many bytes and waits until it has them. MySQL does it behind its answer,
-    and takes or passes over no other size meanwhile. Raises InputError."""
-    pages, begun, asked = size // PAGE_SIZE, time.monotonic(), -AGAIN_SECONDS
+    """Gives the pool so many bytes and waits until it has them. MySQL answers first and resizes
+    then; a size that comes meanwhile is refused (3166, 5.7) or ignored (9.7). Raises InputError."""
+    pages, begun, asked = size // PAGE, time.monotonic(), -AGAIN_SECONDS
     while True:
         found = {str(name): str(value) for name, value in server.texts(_POOL_STATUS)}
         now, total = time.monotonic(), int(found["Innodb_buffer_pool_pages_total"])
