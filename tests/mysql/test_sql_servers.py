@@ -6,7 +6,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import closing
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +106,46 @@ def test_twins_go_one_at_a_time(
         assert applier.replay([file], into=tables, **wanted).error is None
         assert replay_sql(server, [file], f"twins{start}", **wanted).error is None
         assert differences(server, tables) == []
+
+
+@pytest.mark.parametrize(
+    ("version", "in_transaction"),
+    [  # a server with GTIDs makes none within a transaction (3748)
+        case for case in product(VERSIONS, (False, True)) if case != ("9.7", True)
+    ],
+)
+def test_a_temporary_table_hides_no_row_of_the_table_behind_it(
+    version: str, in_transaction: bool, servers: Servers, sources: Servers, tmp_path: Path
+) -> None:
+    """One session's temporary table is open in the replay's session, too, which is only one."""
+    source = sources.empty(version)
+    source.execute("FLUSH BINARY LOGS")
+    file = source.binlog_files()[-1]
+    with (
+        closing(source.connect(autocommit=True)) as hiding,
+        closing(source.connect(autocommit=True)) as other,
+    ):
+        log_as(other, "ROW", "CREATE DATABASE h", "CREATE TABLE h.t (a INT) ENGINE=InnoDB")
+        log_as(other, "ROW", "INSERT INTO h.t VALUES (1)")
+        made = ("CREATE TEMPORARY TABLE h.t (a INT) ENGINE=InnoDB", "INSERT INTO h.t VALUES (7)")
+        around = ("BEGIN", "COMMIT") if in_transaction else ()
+        log_as(hiding, "STATEMENT", *around[:1], *made, *around[1:])
+        log_as(other, "ROW", "INSERT INTO h.t VALUES (2)", "UPDATE h.t SET a = 3 WHERE a = 1")
+        with hiding.cursor() as cursor:
+            cursor.execute("DROP TEMPORARY TABLE h.t")
+        log_as(other, "ROW", "INSERT INTO h.t VALUES (4)")
+    source.execute("FLUSH BINARY LOGS")
+    log = Path(shutil.copy(file, tmp_path))
+    assert log.read_bytes().count(b"TEMPORARY") == 2
+    server = servers.empty(version)
+    assert replay_sql(server, [log]).error is None
+    assert server.query("SELECT a FROM h.t ORDER BY a") == ((2,), (3,), (4,))
+
+
+def log_as(session: Any, log_format: str, *statements: str) -> None:
+    with session.cursor() as cursor:
+        for sql in (f"SET SESSION binlog_format = {log_format}", *statements):
+            cursor.execute(sql)
 
 
 @pytest.mark.parametrize("version", VERSIONS)

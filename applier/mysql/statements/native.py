@@ -207,6 +207,10 @@ class NativeRows:
         done, self._done = self._done, []
         return done
 
+    def forget_tables(self) -> None:
+        """Implements `writer.RowsWriter`. Of tables only `TargetTables` knows, from a connection of
+        its own."""
+
     def forget(self) -> None:
         """Everything that was added, as after a failure; and that the server knows any format."""
         self.flush()

@@ -1,9 +1,10 @@
 """SQL mode: rows travel as statements of ours, so that we choose how a row is found, whatever the
 server's version.
 
-Statements would fire triggers, and would make history in MariaDB's system-versioned tables a second
-time; rows of such tables, of sequences, and of tables that cannot be read travel as the log's own
-events, as in native mode.
+Statements would fire triggers, would make history in MariaDB's system-versioned tables a second
+time, and would mean the temporary table of the session that has a table's name; rows of such
+tables, of sequences, and of tables that cannot be read travel as the log's own events, as in native
+mode.
 """
 
 from __future__ import annotations
@@ -147,6 +148,10 @@ class SqlRows:
         done, self._out, self._bytes = self._out, [], 0
         return done
 
+    def forget_tables(self) -> None:
+        """Implements `writer.RowsWriter`."""
+        self._known.clear()
+
     def forget(self) -> None:
         """Everything that was added, and what is known of tables and session."""
         self._native.forget()
@@ -276,6 +281,8 @@ class SqlRows:
             return f"its CREATE TABLE cannot be read ({error.message})", None
         if definition.system_versioned or any(column.system_time for column in definition.columns):
             return "it is system-versioned", None
+        if definition.temporary:
+            return "a temporary table of the log's sessions has its name", None
         if "SEQUENCE" in definition.options:
             return "it is a sequence", None
         where = f"EVENT_OBJECT_SCHEMA = {_text(database)} AND EVENT_OBJECT_TABLE = {_text(table)}"

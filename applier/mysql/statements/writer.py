@@ -33,7 +33,7 @@ from applier.mysql.statements.ddl import (
 )
 from applier.mysql.statements.user_variables import preparation
 from applier.options import ReplayOptions
-from applier.tables.sql.statement_kind import statement_start
+from applier.tables.sql.statement_kind import is_temporary, statement_start
 from applier.tables.sql.statement_names import is_wanted
 
 ROW_TYPES = ROWS_TYPES | {EventType.TABLE_MAP}
@@ -81,6 +81,9 @@ class RowsWriter(Protocol):
     def flush(self) -> list[PipelineStatement]:
         """The statements for all that was added since the last time, to be sent in this order."""
 
+    def forget_tables(self) -> None:
+        """Drops what is known of tables: a statement may have changed what a name means."""
+
     def forget(self) -> None:
         """Drops what was added and all that is known of the connection's session."""
 
@@ -106,6 +109,8 @@ class Writer:
         self._out: list[PipelineStatement] = []
         self._rows_state: bytes | None = None
         self._statement_bytes = 0
+        self._hides_tables = False
+        """Whether a statement that waits makes a temporary table, or drops one."""
         self._preparing: list[PipelineStatement] = []
         self._blocks: dict[int, bytearray] = {}
         self._files: tempfile.TemporaryDirectory[str] | None = None
@@ -131,6 +136,7 @@ class Writer:
         """Everything added since the last time."""
         self._flush_rows()
         out, self._out, self._statement_bytes = self._out, [], 0
+        self._hides_tables = False
         return out
 
     def forget(self) -> None:
@@ -169,9 +175,10 @@ class Writer:
 
     @property
     def _may_replace_tables(self) -> bool:
-        """Whether rows wait for the statement before them: CREATE OR REPLACE TABLE … SELECT. In
-        MySQL there is no table before (and 9.7 takes no question behind its CREATE: 3977)."""
-        return self.rows.looks_at_tables and self.state.source_is_mariadb
+        """Whether rows wait for the statement before them: CREATE OR REPLACE TABLE … SELECT, or of
+        a temporary table. In MySQL there is no table before the former (and 9.7 takes no question
+        behind its CREATE: 3977)."""
+        return self.rows.looks_at_tables and (self.state.source_is_mariadb or self._hides_tables)
 
     def _flush_rows(self) -> None:
         self._out += self.rows.flush()
@@ -266,6 +273,10 @@ class Writer:
             )
         )
         self._statement_bytes += len(sql)
+        if is_temporary(text):
+            self._hides_tables = True
+        if self._hides_tables or commits_by_itself(text):
+            self.rows.forget_tables()
         if drops_database(text):
             self.state.forget_database()
 
