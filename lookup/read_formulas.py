@@ -279,10 +279,12 @@ def _values(draw: Draw) -> tuple[float, float, float]:
     if event.distinct_values is not None:
         rows = sum(group.share * group.rows for group in groups)
         each = event.rows / event.distinct_values
+        behind = (rows - 1) * draw.share_behind
+        inside = 1 + (rows - 1) * (draw.window - 1) / max(draw.places - 1, 1.0)
         return (
             event.distinct_values,
             event.distinct_values * rows,
-            max(rows - furthest(each, rows, draw.copies), 0.0),
+            behind + max(inside - furthest(each, max(inside, each), draw.copies), 0.0),
         )
     total, copies = draw.originally, draw.copies
     values = entries = unread = 0.0

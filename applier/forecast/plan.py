@@ -39,6 +39,7 @@ from applier.forecast.workload.index_changes import with_index_changes
 from applier.forecast.workload.load_batch import LoadBatch
 from applier.forecast.workload.load_sample import LoadSample
 from applier.forecast.workload.loads import LoadReader, Schema
+from applier.forecast.workload.own_rows import with_own_rows
 from applier.forecast.workload.transaction_load import TransactionLoad
 from applier.mysql.transaction_tally import check_filters
 from applier.options import ReplayOptions, row_search_of
@@ -47,15 +48,6 @@ from applier.spelling import did_you_mean
 from lookup.table import Key, TableDefinition
 from lookup.versions import NEWEST, ServerRules
 
-CHANGE_BUFFER = ("5.6", "5.7", "8.0")
-"""innodb_change_buffering is "all" by default, "none" from 8.4 on and in MariaDB from 10.5.15
-on."""
-ROLLBACK_SEGMENTS = {"5.6": 128, "5.7": 96, "8.0": 256, "8.4": 256, "9.7": 256, "mariadb": 128}
-"""That transactions of tables take turns in: innodb_rollback_segments is 128, of which 5.7 takes 32
-for temporary tables; 8.0 and later have as many in each of two undo tablespaces."""
-OWN_PAGES = {"5.6": 60, "5.7": 60, "8.0": 450, "8.4": 450, "9.7": 450, "mariadb": 60}
-"""In the pool of a new server that has just started, besides those of rollback segments: a 9.7.4
-holds 967 pages, a 5.7.29 225, a MariaDB 10.11.18 277 (Innodb_buffer_pool_pages_data)."""
 DEFAULT_WHAT_IFS = ("primary-key",)
 OTHER_SCHEMA = (
     "give the dump that the log belongs to; where the log makes its tables itself: "
@@ -267,7 +259,9 @@ def _counted(plan: ForecastPlan, start: _Start) -> Counted:
     """The tables with what a sample of the log shows of them."""
     found_by = FoundBy(_schema(start.facts, start.base))
     sampled = with_index_changes(start.facts, plan.files, found_by)
-    return with_value_counts(sampled, found_by.values, plan.count_rows)
+    sampled, said = with_own_rows(sampled, plan.files)
+    counted = with_value_counts(sampled, found_by.values, plan.count_rows)
+    return counted._replace(said=[*counted.said, *said])
 
 
 def _version(files: Sequence[str]) -> str:
@@ -316,9 +310,6 @@ def _base(rules: ServerRules, row_search: frozenset[str] | None, known: Conditio
         pool_bytes=float(known["buffer_pool"]),
         read_seconds=known["read_latency"],
         reads_per_second=known["iops"] or inf,
-        change_buffer=rules.name in CHANGE_BUFFER,
-        rollback_segments=ROLLBACK_SEGMENTS[rules.name],
-        own_pages=OWN_PAGES[rules.name],
     )
 
 

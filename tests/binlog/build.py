@@ -71,9 +71,8 @@ def log(
 ) -> bytes:
     """A file of events (type, body[, flags]) behind a format description."""
     checksum = checksum and not version.startswith("5.0")
-    out = MAGIC + format_description(
-        version, checksum=checksum, server_id=server_id, created=created
-    )
+    out = bytearray(MAGIC)
+    out += format_description(version, checksum=checksum, server_id=server_id, created=created)
     for kind, body, *rest in events:
         out += event(
             kind,
@@ -83,7 +82,7 @@ def log(
             checksum=checksum,
             server_id=server_id,
         )
-    return out
+    return bytes(out)
 
 
 def write(folder: Path, content: bytes, name: str = "binlog.000001") -> Path:

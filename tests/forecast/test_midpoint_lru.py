@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from applier.forecast.inventory.midpoint_lru import FEWEST_PAGES, OLD_TOLERANCE, MidpointLru
+from applier.forecast.inventory.pool_rules import PageCleaner
 
 PAGES = 2000
 
 
-def full(free: float = 0) -> MidpointLru:
+def full(free: float = 1) -> MidpointLru:
     """Of pages 0 to 1999, all read at once, one page of which has gone."""
-    lru = MidpointLru(PAGES, free)
+    lru = MidpointLru(PAGES, PageCleaner(free, seconds=1.0))
     assert all(lru.touch(page, 0.0) for page in range(PAGES + 1))
     return lru
 
@@ -53,7 +54,7 @@ def test_a_young_page_that_is_wanted_moves_to_the_head() -> None:
 
 
 def test_the_cleaner_frees_pages_once_a_second() -> None:
-    lru = MidpointLru(PAGES, 500)
+    lru = MidpointLru(PAGES, PageCleaner(500, seconds=1.0))
     for page in range(PAGES - 100):
         lru.touch(page, 0.5)
     assert len(lru) == PAGES - 100
@@ -75,8 +76,18 @@ def test_a_pool_that_is_full_is_emptied_in_strides() -> None:
     assert len(lru) == PAGES - 500 + 1
 
 
+def test_a_cleaner_that_is_woken_early_leaves_pages_free() -> None:
+    """MariaDB's, woken when half of what it frees is left, whatever the time."""
+    lru, most = MidpointLru(PAGES, PageCleaner(600, low=300)), 0
+    for page in range(20_000):
+        lru.touch(page, float(page))
+        most = max(most, len(lru))
+        assert page < PAGES - 300 or len(lru) > PAGES - 600
+    assert most == PAGES - 300 + 1
+
+
 def test_a_short_list_has_no_old_part() -> None:
-    lru = MidpointLru(FEWEST_PAGES - 1, 0)
+    lru = MidpointLru(FEWEST_PAGES - 1, PageCleaner(1))
     for page in range(FEWEST_PAGES - 1):
         lru.touch(page, 0.0)
     lru.touch(0, 0.0)

@@ -15,19 +15,30 @@ from applier.forecast.inventory.pool import (
     IndexLeaves,
     PageReads,
     Touches,
-    kept_free,
 )
-from applier.forecast.inventory.purge import HISTORY
+from applier.forecast.inventory.pool_rules import POOL_RULES, PageCleaner, PoolRules
 
 MIB = 1 << 20
+HISTORY = PoolRules().history
 REAL_PAGES, REAL_LEAVES, REAL_ROWS = 30_774, 2_626, 2_000_000
 """Of a table with 2 million rows of some 230 bytes, and its key on a number, on 9.7.4."""
 
 
 def test_a_pool_keeps_some_pages_free() -> None:
-    assert kept_free(64 * MIB) == 1024  # once a second it held 3,050 to 3,071 of 4,096
-    assert kept_free(8 * MIB) == 256
-    assert kept_free(2048 * MIB) == 8192
+    """With 64 MiB, 9.7.4 held 3,050 to 3,071 of 4,096 pages once a second."""
+    of = POOL_RULES["9.7"].cleaner
+    assert of(64 * MIB) == PageCleaner(1024, 1, 1.0)
+    assert of(8 * MIB) == PageCleaner(256, 1, 1.0)
+    assert of(2048 * MIB) == PageCleaner(8192, 1, 1.0)
+
+
+def test_mariadb_keeps_more_pages_free() -> None:
+    """A 10.11.18 with 57 MiB held 2,243 to 2,686 of 3,608 pages, one with 14 MiB 85 to 390 of
+    886."""
+    of = POOL_RULES["mariadb"].cleaner
+    assert of(57 * MIB) == PageCleaner(1536, 768)
+    assert of(14 * MIB) == PageCleaner(pytest.approx(896 * 0.95), 768)
+    assert of(2048 * MIB) == PageCleaner(1536, 768)
 
 
 def applied(pool: BufferPool, one: Touches, keys: Iterable[int], seconds: float) -> float:
@@ -40,7 +51,7 @@ def applied(pool: BufferPool, one: Touches, keys: Iterable[int], seconds: float)
 
 
 def test_updates_by_primary_key_anywhere_in_a_large_table() -> None:
-    chance, pool = random.Random(5), BufferPool.of(64 * MIB, 256, 450)
+    chance, pool = random.Random(5), BufferPool.of(64 * MIB, POOL_RULES["9.7"])
     one = Touches(REAL_PAGES, 0, 1, 1, 0, 0, REAL_ROWS / REAL_PAGES, True)
     keys = [chance.randrange(1, REAL_ROWS) for _ in range(8000)]
     # 7,611 to 7,753 in three runs
@@ -48,7 +59,7 @@ def test_updates_by_primary_key_anywhere_in_a_large_table() -> None:
 
 
 def test_updates_by_a_secondary_key_with_fifty_rows_a_value() -> None:
-    chance, pool = random.Random(5), BufferPool.of(64 * MIB, 256, 450)
+    chance, pool = random.Random(5), BufferPool.of(64 * MIB, POOL_RULES["9.7"])
     one = Touches(REAL_PAGES, REAL_LEAVES, 25.5, 1, lookups=1)
     keys = [chance.randrange(40_000) for _ in range(600)]
     assert applied(pool, one, keys, 0.0006) == pytest.approx(15_000, rel=0.1)  # 14,935 and 15,094
@@ -166,12 +177,12 @@ def test_purge_needs_deleted_rows_and_their_entries_once_more() -> None:
 def test_purge_reads_the_undo_logs_of_changed_rows() -> None:
     """Each transaction's header of its rollback segment and undo log, in a pool that holds neither
     until then."""
-    pool = BufferPool.of(6 * MIB, 256)
+    pool = BufferPool.of(6 * MIB, PoolRules(rollback_segments=256))
     waited = [pool.commit(1, 0) for _ in range(2000)]
     late = sum(one.pages - one.waits for one in waited)
     assert 2 * 0.6 * (2000 - HISTORY) < late <= 2 * (2000 - HISTORY)
     assert all(one.pages == one.waits for one in waited[:HISTORY])
-    new = BufferPool.of(6 * MIB, 256)
+    new = BufferPool.of(6 * MIB, PoolRules(rollback_segments=256))
     written = [new.commit(0, 1) for _ in range(2000)]
     assert sum(one.pages - one.waits for one in written) == 0
 
@@ -213,15 +224,18 @@ def test_a_worker_waits_for_what_the_change_buffer_merges() -> None:
 def test_rollback_segments_take_room_in_turn() -> None:
     """512 pages of 256 segments, which a start has read: again and again in a pool of 384 pages,
     and less room for tables in any."""
-    large, small = BufferPool.of(64 * MIB, 256), BufferPool.of(6 * MIB, 256)
+    large, small = (
+        BufferPool.of(64 * MIB, PoolRules(rollback_segments=256)),
+        BufferPool.of(6 * MIB, PoolRules(rollback_segments=256)),
+    )
     assert sum(large.commit(1, 0).pages for _ in range(2000)) == 0
     assert sum(small.commit(1, 0).pages for _ in range(2000)) > 3000
     assert len(large.held) == 512
-    assert BufferPool.of(float("inf"), 256).commit(1, 0) == NO_READS
+    assert BufferPool.of(float("inf"), PoolRules(rollback_segments=256)).commit(1, 0) == NO_READS
 
 
 def test_an_undo_log_is_written_on_until_three_quarters_of_its_page_are_full() -> None:
-    pool = BufferPool.of(64 * MIB, 2)
+    pool = BufferPool.of(64 * MIB, PoolRules(rollback_segments=2))
     assert len(pool.held) == 4
     for _ in range(78):
         pool.commit(1, 0)

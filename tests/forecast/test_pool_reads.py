@@ -22,7 +22,7 @@ from applier.forecast.measurement.pool_reads import (
     read_price,
     resize_pool,
 )
-from applier.forecast.prices.calibration import PAGE_READ, SHARED
+from applier.forecast.prices.calibration import PAGE_READ, default_calibration
 from applier.forecast.prices.units import amounts
 from applier.mysql.client.connection import Server as Connection
 from applier.mysql.client.url import Endpoint
@@ -72,7 +72,8 @@ def test_a_calibration_takes_the_price_and_no_unit_follows_from_the_cell(tmp_pat
     )
     found, without = fit(with_reads), fit(others)
     assert found.shared[PAGE_READ] == read_price(with_reads)[PAGE_READ]
-    assert without.shared[PAGE_READ] == SHARED[PAGE_READ]
+    ships = default_calibration(without.rules_name)
+    assert without.shared[PAGE_READ] == ships.shared[PAGE_READ]
     assert found.prices == without.prices
 
 

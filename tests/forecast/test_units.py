@@ -3,6 +3,7 @@ on the way adds."""
 
 from __future__ import annotations
 
+import math
 import random
 
 import pytest
@@ -34,7 +35,7 @@ def test_each_step_to_a_row_of_the_same_value_is_a_far_page() -> None:
     found = asked(OTHER, "update", 30, rows_per_value=5)
     reads = found["secondary read"] + found["next"]
     assert reads == pytest.approx(30 * 6, rel=0.03)
-    assert found["far page"] == pytest.approx(reads * (1 - 8 / 48), rel=1e-9)
+    assert found["far page"] == pytest.approx(reads * math.log2(48 / 8), rel=1e-9)
     assert found["page"] < reads
     assert (found["hash row"], found["hash byte"], found["hash value"]) == (
         0,
@@ -44,11 +45,19 @@ def test_each_step_to_a_row_of_the_same_value_is_a_far_page() -> None:
     assert asked(OTHER, "update", 30, RowWork(95, 7, 1, 50_000), 5)["far page"] == 0
 
 
+def test_all_tables_of_the_log_share_the_caches() -> None:
+    alone, beside = (RowWork(95, 7, 1, 400_000, log_bytes=size) for size in (0.0, 192e6))
+    assert (
+        asked(OTHER, "update", 30, beside, 5)["far page"]
+        / asked(OTHER, "update", 30, alone, 5)["far page"]
+    ) == pytest.approx(math.log2(192 / 8) / math.log2(48 / 8))
+
+
 def test_rows_found_by_a_unique_key_come_page_by_page() -> None:
     for key in (PRIMARY, NULLABLE_UNIQUE):
         found = asked(key, "delete", 10_000)
         assert found["page"] < 3200 < found["key read"] + found["secondary read"]
-        assert found["far page"] == pytest.approx(found["page"] * (1 - 8 / 48), rel=1e-9)
+        assert found["far page"] == pytest.approx(found["page"] * math.log2(48 / 8), rel=1e-9)
         assert found["marked read"] == 0
 
 

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 from applier.error_codes import Code
 from applier.errors import ReplicationError, UsageError
 from applier.forecast.inventory.key_places import KeyOrder, Spread, key_order
-from applier.forecast.inventory.pool import ENTRY_BYTES, PAGE
+from applier.forecast.inventory.pool import ENTRY_BYTES
+from applier.forecast.inventory.pool_rules import PAGE
 from applier.spelling import did_you_mean
 from lookup.table import Key, TableDefinition
 from lookup.versions import NEWEST
@@ -40,6 +41,15 @@ ENTRIES_OF_A_CHANGE = 2
 """Of a secondary index: the old one is marked as deleted, the new one is written."""
 
 
+@dataclass(frozen=True, slots=True)
+class OwnRows:
+    """The `share` of a table's changes that meet rows which the log wrote. `behind`: rows that
+    stand behind such a row, on average."""
+
+    share: float
+    behind: float
+
+
 @dataclass(frozen=True)
 class TableFacts:
     """One table. `rows` None: nobody said. `rows_per_value`: key name -> rows that share a value,
@@ -56,6 +66,10 @@ class TableFacts:
     index_stays: Mapping[str, float] = field(default_factory=dict)
     """Secondary index -> the share of the log's updates that change it and whose new entry comes
     into the leaf that the old one leaves."""
+    in_log: bool = False
+    """Whether a sample of the log changes its rows."""
+    own_rows: OwnRows | None = None
+    """Changes that meet rows of the log's own, in a table that keeps the order of writing."""
     log_updates: float = 0.0
     """Updates of its rows in the whole log, by a sample of it; 0 where no log showed one."""
     spreads: Mapping[str, Spread] = field(default_factory=dict)

@@ -5,15 +5,18 @@ buf0flu.cc, which are alike in 5.7 and 9.7.
   (innodb_old_blocks_pct 37). It becomes young when it is wanted again a second after its first use
   (innodb_old_blocks_time 1000) and still there. Until the first page has gone nothing moves.
 - A young page moves to the head of the list when it is wanted, unless it is among the first of it.
-- Once a second the page cleaner frees pages at the tail until innodb_lru_scan_depth of them are
-  free, and at once when a thread finds no free one: where rows are changed, the pages at the tail
-  are changed ones, and have to be written first (buf_LRU_get_free_block). So a pool that reads many
-  pages is emptied in strides: one of 896 pages of a 9.7.4 wrote 59,324 pages in 78 of them.
+- The page cleaner frees pages at the tail until innodb_lru_scan_depth of them are free. MySQL's
+  does so once a second, and at once when a thread finds no free one: where rows are changed, the
+  pages at the tail are changed ones, and have to be written first (buf_LRU_get_free_block).
+  MariaDB's is woken when half as many are free (need_LRU_eviction). So a pool that reads many pages
+  is emptied in strides: one of 896 pages of a 9.7.4 wrote 59,324 pages in 78 of them.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
+
+from applier.forecast.inventory.pool_rules import PageCleaner
 
 OLD_SHARE = 3 / 8
 OLD_TOLERANCE = 20
@@ -21,7 +24,6 @@ OLD_TOLERANCE = 20
 FEWEST_PAGES = 512
 """BUF_LRU_OLD_MIN_LEN: a shorter list has no old part."""
 OLD_SECONDS = 1.0
-CLEANER_SECONDS = 1.0
 NEVER_MOVED = 0
 """What a page's clock says that was read into the old part and is young since the border moved."""
 YOUNG_SHARE = (1 - OLD_SHARE) / 4
@@ -29,11 +31,10 @@ YOUNG_SHARE = (1 - OLD_SHARE) / 4
 
 
 class MidpointLru:
-    """The list of a pool of `pages`, of which the page cleaner frees `free`. Times are seconds, and
-    never go back."""
+    """The list of a pool of `pages`. Times are seconds, and never go back."""
 
-    def __init__(self, pages: float, free: float) -> None:
-        self.pages, self.free = pages, max(free, 1)
+    def __init__(self, pages: float, cleaner: PageCleaner) -> None:
+        self.pages, self.cleaner = pages, cleaner
         self._young = OrderedDict[int, int]()
         """Page -> how many pages had gone when it moved to the head. The last is the head."""
         self._old = OrderedDict[int, None]()
@@ -49,7 +50,7 @@ class MidpointLru:
 
     def touch(self, page: int, now: float) -> bool:
         """Uses a page; whether it had to be read."""
-        if now - self._cleaned >= CLEANER_SECONDS:
+        if now - self._cleaned >= self.cleaner.seconds:
             self._clean(now)
         first_use = self._first_use.get(page)
         if first_use is None:
@@ -70,7 +71,7 @@ class MidpointLru:
 
     def create(self, page: int, now: float) -> None:
         """Makes a page, which nobody reads: it begins young."""
-        if now - self._cleaned >= CLEANER_SECONDS:
+        if now - self._cleaned >= self.cleaner.seconds:
             self._clean(now)
         if page not in self._first_use:
             self._take_free(page, now)
@@ -78,8 +79,9 @@ class MidpointLru:
         self._to_head(page)
 
     def _take_free(self, page: int, now: float) -> None:
-        """Gives the page a free one of the pool; where there is none, the page cleaner is woken."""
-        if len(self._first_use) > self.pages - 1:
+        """Gives the page a free one of the pool; where there are too few, the page cleaner is
+        woken."""
+        if len(self._first_use) > self.pages - self.cleaner.low:
             self._clean(now)
         self._first_use[page] = now
 
@@ -91,7 +93,7 @@ class MidpointLru:
     def _clean(self, now: float) -> None:
         """A round of the page cleaner."""
         self._cleaned = now
-        while len(self._first_use) > self.pages - self.free:
+        while len(self._first_use) > self.pages - self.cleaner.free:
             page, _ = (self._old or self._young).popitem(last=False)
             del self._first_use[page]
             self._gone += 1

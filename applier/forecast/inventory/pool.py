@@ -26,13 +26,10 @@ from typing import NamedTuple
 from applier.forecast.inventory.key_places import GROUP_SHIFT, Entry
 from applier.forecast.inventory.leaf_growth import LeafGrowth
 from applier.forecast.inventory.midpoint_lru import MidpointLru
+from applier.forecast.inventory.pool_rules import PAGE, UNKNOWN, PoolRules
 from applier.forecast.inventory.purge import Purge
 from applier.forecast.inventory.undo_pages import UndoPages
 
-PAGE = 16 * 1024
-FREE_PAGES, FEWEST_HELD = 1024, 256
-"""innodb_lru_scan_depth: what each instance keeps free, and BUF_LRU_MIN_LEN: what it keeps."""
-LARGE_POOL, INSTANCES = 1 << 30, 8
 ENTRY_BYTES = 22
 """Of a secondary index on a number, with the primary key and InnoDB's header, at the fill of an
 index that was built in order."""
@@ -100,12 +97,6 @@ READ_AHEAD = 17
 """Pages of a scan for one that it waits for."""
 
 
-def kept_free(pool_bytes: float) -> float:
-    """Pages of a pool of so many bytes that the page cleaner keeps free."""
-    instances = INSTANCES if pool_bytes >= LARGE_POOL else 1
-    return min(float(FREE_PAGES * instances), max(pool_bytes / PAGE - FEWEST_HELD * instances, 1.0))
-
-
 @dataclass(slots=True)
 class BufferPool:
     """The pool of one scenario while the log goes by. `pages`: what it holds at most."""
@@ -122,16 +113,17 @@ class BufferPool:
     """The replica's clock, in seconds."""
 
     @classmethod
-    def of(cls, pool_bytes: float, rollback_segments: int = 0, own_pages: int = 0) -> BufferPool:
-        """One without pages of tables. `own_pages`: those that a server reads at its start."""
+    def of(cls, pool_bytes: float, rules: PoolRules = UNKNOWN) -> BufferPool:
+        """One without pages of tables: with those that a server reads at its start."""
         pages = pool_bytes / PAGE
-        held = MidpointLru(pages, kept_free(pool_bytes))
-        for page in range(own_pages):
+        held = MidpointLru(pages, rules.cleaner(pool_bytes))
+        for page in range(rules.own_pages):
             held.touch(_base(-1, 0) - page, 0.0)
-        is_known = rollback_segments and not math.isinf(pages)
-        undo = UndoPages(rollback_segments, held) if is_known else None
+        segments = 0 if math.isinf(pages) else rules.rollback_segments
+        undo = UndoPages(segments, held) if segments else None
         growth = LeafGrowth(held)
-        return cls(pages, held, Random(1), {}, undo, growth, Purge(held, growth))
+        purge = Purge(held, growth, rules.history)
+        return cls(pages, held, Random(1), {}, undo, growth, purge)
 
     def read(
         self,

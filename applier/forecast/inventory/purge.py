@@ -1,7 +1,6 @@
 """What purge reads once more: undo logs, and the pages of deleted rows and changed index entries.
 
-It follows some hundred transactions behind: the history of a 9.7.4 that applied updates grew to 440
-to 470 and fell to 30, again and again, as purge ends with a batch. It reads the undo log of each
+It follows some transactions behind (`PoolRules.history`). It reads the undo log of each
 transaction. For a deleted row, or one of which an index entry changed, it needs the row's page and
 the entry's leaf, too (row0purge.cc). No worker waits for it.
 """
@@ -15,8 +14,6 @@ from typing import NamedTuple
 from applier.forecast.inventory.leaf_growth import LeafGrowth
 from applier.forecast.inventory.midpoint_lru import MidpointLru
 
-HISTORY = 440
-"""Transactions that purge is behind."""
 MOST_PAGES = 20_000
 """That they need: behind larger transactions purge does not lag by as many."""
 
@@ -31,8 +28,8 @@ class Deleted(NamedTuple):
 class Purge:
     """Behind the transactions of one replica."""
 
-    def __init__(self, held: MidpointLru, growth: LeafGrowth) -> None:
-        self.held, self.growth = held, growth
+    def __init__(self, held: MidpointLru, growth: LeafGrowth, history: int) -> None:
+        self.held, self.growth, self.history = held, growth, history
         self._under_way = Deleted([], [])
         self._history: deque[Deleted] = deque()
         self._pages = 0
@@ -48,7 +45,7 @@ class Purge:
         self._pages += len(self._under_way.pages)
         self._under_way = Deleted([], [])
         read = 0
-        while len(self._history) > HISTORY or self._pages > MOST_PAGES:
+        while len(self._history) > self.history or self._pages > MOST_PAGES:
             pages, leaves = self._history.popleft()
             self._pages -= len(pages)
             for leaf in leaves:

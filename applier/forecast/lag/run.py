@@ -77,7 +77,7 @@ class Forecast:
                 )
             )
         self._pools = {
-            work: (BufferPool.of(work.pool_bytes, work.rollback_segments, work.own_pages), run)
+            work: (BufferPool.of(work.pool_bytes, work.pool_rules), run)
             for work, run in ((run.work, run) for run in reversed(self.runs))
             if work.pool_bytes != inf
         }

@@ -37,6 +37,7 @@ from applier.forecast.prices.calibration import (
     CORES,
     DURABLE,
     OWN_LOG,
+    PAGE_READ,
     SHARED,
     UNEXPLAINED,
     Calibration,
@@ -107,7 +108,8 @@ def fit(
     cores, scale_up = cores or CORES, [one for one in every if one.cell.workers]
     syncs = syncs_at(settings | DURABLE)
     own_log = TimePrice(ships.shared[OWN_LOG].processor * speed)
-    shared = SHARED | {OWN_LOG: own_log} | read_price(every)
+    page_read = {PAGE_READ: ships.shared[PAGE_READ]} | read_price(every)
+    shared = SHARED | {OWN_LOG: own_log} | page_read
     shared |= shared_prices(scale_up, found, cores=cores, syncs=syncs)
     off = unexplained(scale_up, found, shared, cores=cores, syncs=syncs)
     return Calibration(

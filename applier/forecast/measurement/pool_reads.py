@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from applier.error_codes import Code
 from applier.errors import InputError
-from applier.forecast.inventory.pool import PAGE
+from applier.forecast.inventory.pool_rules import PAGE
 from applier.forecast.measurement.measured import Measured
 from applier.forecast.measurement.measurement_grid import FAR_ROWS, SINGLES, Cell
 from applier.forecast.prices.calibration import PAGE_READ, TimePrice

@@ -22,7 +22,7 @@ from applier.forecast.prices.units import EVENTS_AROUND, EVENTS_OF_ROWS, UNITS, 
 from applier.whole_file import write_whole
 from lookup.versions import rules_for
 
-FORMAT = 6
+FORMAT = 7
 """1 lacked prices (of a statement, of a read behind a deleted row of its value), and its others
 were too high for it; LACKS says of the others what is not in them."""
 HINT = "write a new one with `binlag measure --output FILE`"
@@ -60,10 +60,14 @@ LACKS = {
     2: "syncs and the coordinator cost what they did elsewhere",
     3: "splits of full indexes are not priced",
     4: "a transaction of many tables costs no more than one of the same changes in one table",
-    5: "a page read costs what it did elsewhere",
+    5: "a page read costs what the shipped prices say",
+    6: "what a page costs more the larger the tables are comes from tables of 20 to 40 MB",
 }
 UNMEASURED_READS = 5
 """Up to this format the price of a page read was one that had been assumed."""
+ONE_FAR_PRICE, OF_A_DOUBLING = 6, 0.4
+"""Up to this format "far page" was the price of any page of a table beyond the caches. In the cells
+that have such tables, this part of it is the price of a doubling."""
 SPLITS_OF_ALL_VISITS = frozenset({"full index", "full leaf"})
 """Units of formats 2 and 3, whose amounts did not follow the number of an index's leaves."""
 SEVERAL_WORKERS, SYNCS = "several workers", "syncs"
@@ -266,11 +270,17 @@ def _of(data: dict[str, Any], source: str) -> Calibration:
         for name, one in data.get("shared", {}).items()
         if name != PAGE_READ or form > UNMEASURED_READS
     }
+    if form <= UNMEASURED_READS:
+        ships = default_calibration(rules_for(data["server_version"]).name)
+        shared[PAGE_READ] = ships.shared[PAGE_READ]
     unknown += [name for name in shared if name not in SHARED]
     if unknown:
         raise ValueError(f"unknown unit {unknown[0]!r}")
     if any(min(one.processor, one.waiting) < 0 for one in shared.values()):
         raise ValueError("prices must not be negative")
+    if form <= ONE_FAR_PRICE and "far page" in units:
+        far = {name: float(seconds) * OF_A_DOUBLING for name, seconds in units["far page"].items()}
+        units = units | {"far page": far}
     prices = {
         which: Prices.of({name: float(unit[which]) for name, unit in units.items()})
         for which in ("seconds", "low", "high")

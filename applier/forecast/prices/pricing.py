@@ -17,10 +17,17 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import NamedTuple
 
-from applier.forecast.inventory.facts import LEAF_BYTES, TableFacts, entry_bytes, stored_per_page
+from applier.forecast.inventory.facts import (
+    LEAF_BYTES,
+    TableFacts,
+    entry_bytes,
+    stored_per_page,
+    table_bytes,
+)
 from applier.forecast.inventory.index_fill import full_indexes
 from applier.forecast.inventory.leaf_growth import FILLED, FULL
-from applier.forecast.inventory.pool import ENTRY_BYTES, NOTHING, PAGE, IndexLeaves, Touches
+from applier.forecast.inventory.pool import ENTRY_BYTES, NOTHING, IndexLeaves, Touches
+from applier.forecast.inventory.pool_rules import PAGE
 from applier.forecast.prices.scenario import Scenario
 from applier.forecast.prices.units import (
     PLACE,
@@ -179,6 +186,8 @@ class Pricer:
         self.prices = prices
         self.placement = placement
         self.assumptions: dict[str, None] = {}
+        in_log = sum(table_bytes(one) for one in facts.values() if one.in_log)
+        self._log_bytes = min(in_log * scenario.row_factor, scenario.pool_bytes)
 
     def shape(self, target: LoadShape, rows: float, row_bytes: float) -> TableShape:
         """The table's shape for these images, in this scenario. A table that the schema lacks
@@ -251,7 +260,12 @@ class Pricer:
         shape = replace(shape, rows=alive)
         facts = self.facts.get(target.table)
         row = RowWork(
-            shape.row_bytes, target.columns, self._index_entries(target), alive, last - first
+            shape.row_bytes,
+            target.columns,
+            self._index_entries(target),
+            alive,
+            last - first,
+            self._log_bytes,
         )
         total = [0.0] * len(UNITS)
         total[PLACE["table"]] = 1.0
@@ -261,7 +275,7 @@ class Pricer:
                 total[PLACE["full entry"]] += index.moved(part.changed)
                 total[PLACE["leaf split"]] += index.leaves_split(part.changed)
         reads, algorithm = 0.0, NOT_NEEDED
-        touches = _Touched(facts, shape, target.kind, is_buffered=scenario.change_buffer)
+        touches = _Touched(facts, shape, target.kind, is_buffered=scenario.pool_rules.change_buffer)
         for (rows, distinct), times in sizes:
             if not rows:
                 total[PLACE["event"]] += times
@@ -305,7 +319,15 @@ class Pricer:
         event = EventShape(
             target.kind, max(rows, 1.0), distinct_values=values, first=first, last=last
         )
-        return expected(shape, event, self.scenario.rules, self.scenario.row_search)
+        rules, row_search = self.scenario.rules, self.scenario.row_search
+        found = expected(shape, event, rules, row_search)
+        own = self.facts[target.table].own_rows if target.table in self.facts else None
+        if own is None or target.kind == "write":
+            return found
+        place = max(1 - own.behind / max(shape.rows, 1.0), 0.0)
+        late = expected(shape, replace(event, first=place, last=place), rules, row_search)
+        anywhere = found.counters.times(1 - own.share)
+        return replace(found, counters=anywhere.plus(late.counters.times(own.share)))
 
     def _places(
         self, part: Part, shape: TableShape, spread: float, events: float
@@ -369,7 +391,7 @@ class Pricer:
         """Leaves of secondary indexes that a changed row needs at once. Changes of the others wait
         in the change buffer, until 8.4."""
         facts = self.facts.get(target.table)
-        if facts is None or not self.scenario.change_buffer:
+        if facts is None or not self.scenario.pool_rules.change_buffer:
             return self._index_entries(target)
         if target.kind == "update":
             return 0.0

@@ -12,6 +12,7 @@ from math import inf, isfinite
 
 from applier.error_codes import Code
 from applier.errors import UsageError
+from applier.forecast.inventory.pool_rules import POOL_RULES, PoolRules
 from applier.forecast.prices.calibration import TimePrice, commit_syncs
 from applier.forecast.prices.conditions import size
 from applier.replica.scheduling import LOGICAL_CLOCK, MOST_WORKERS
@@ -85,11 +86,6 @@ class Scenario:
     read_seconds: float | None = None
     """For a page, instead of the calibration's; `reads_per_second` is what the disk can."""
     reads_per_second: float = inf
-    change_buffer: bool = False
-    rollback_segments: int = 0
-    """That transactions take turns in: their pages take room in the pool."""
-    own_pages: int = 0
-    """Other pages that a server has read when it starts: its dictionary, above all."""
 
     def machine(self, shared: Mapping[str, TimePrice], priced_syncs: float = 0.0) -> Machine:
         """What its workers share, at these prices; the price of a transaction holds `priced_syncs`
@@ -105,6 +101,11 @@ class Scenario:
             shared["coordinator event"].processor * factor,
             self.reads_per_second,
         )
+
+    @property
+    def pool_rules(self) -> PoolRules:
+        """How its server's pool works."""
+        return POOL_RULES[self.rules.name]
 
     def grown(self, shape: TableShape) -> TableShape:
         """The shape of a table with as many rows as it has in this scenario."""

@@ -51,15 +51,17 @@ def with_index_changes(
     """The tables with what the sample shows of them; `found_by` is shown its events, too. What
     cannot be read twice (a pipe) or at all shows nothing: who reads the whole log says why."""
     found = dict(facts)
-    wanted = {name: one.definition for name, one in facts.items() if one.definition.secondary_keys}
-    if not wanted:
+    if not found:
         return found
+    wanted = {name: one.definition for name, one in facts.items() if one.definition.secondary_keys}
     sample = _Sample(wanted, found_by)
     with suppress(InputError, OSError):
-        readable = [file for file in files if _can_be_read_again(file)]
+        readable = [file for file in files if can_be_read_again(file)]
         sample.log_bytes = sum(map(_size, readable))
         for path, start in _stretches(readable):
             sample.read(path, start)
+    for name in sample.met & facts.keys():
+        found[name] = replace(found[name], in_log=True)
     for name, changes in sample.index_changes().items():
         found[name] = replace(found[name], index_changes=changes)
     for name, rows in sample.rows.items():
@@ -70,7 +72,8 @@ def with_index_changes(
     return found
 
 
-def _can_be_read_again(path: str) -> bool:
+def can_be_read_again(path: str) -> bool:
+    """Whether a log can be sampled before it is read as a whole: a pipe cannot."""
     return path != STANDARD_INPUT and (address_of(path) is not None or Path(path).is_file())
 
 
@@ -97,10 +100,13 @@ def _transaction_behind(file: str, offset: int) -> int | None:
 
 
 class _Sample:
-    """What the updates of these tables change, as far as they were read."""
+    """What the updates of these tables, which have secondary indexes, change, as far as they were
+    read."""
 
     def __init__(self, tables: Mapping[str, TableDefinition], found_by: FoundBy | None) -> None:
         self.tables, self._found_by = tables, found_by
+        self.met = set[str]()
+        """All tables whose rows are changed."""
         self.rows = Counter[str]()
         """Table -> rows of updates whose images could be compared."""
         self.log_bytes = self._read_bytes = 0
@@ -172,7 +178,10 @@ class _Sample:
         return found
 
     def _rows(self, event: Event, head: RowsHead, table_map: TableMap | None) -> None:
-        if table_map is None or table_map.full_name not in self.tables:
+        if table_map is None:
+            return
+        self.met.add(table_map.full_name)
+        if table_map.full_name not in self.tables:
             return
         if head.kind == "update":
             self._update(event, head, table_map)
