@@ -71,6 +71,11 @@ def test_reads_of_rows_that_are_written_again(keys: str, version: str, tmp_path:
     found = applier.forecast([path], str(schema), server=version, workers=1).summary()
     assert found["tables"][0]["rows_read"] == pytest.approx(really, rel=0.1)
     assert any("stand behind those" in text for text in found["assumptions"])
+    changes = sum(kind != WRITE for kind, _, _ in rewriting())
+    numbers = [one["numbers"] for one in found["tables"][0]["reasons"]]
+    each = [one["reads"] for one in numbers if "reads" in one]
+    assert each == pytest.approx([really / changes] * len(each), rel=0.1)
+    assert each or not keys
 
 
 @given(st.lists(st.tuples(st.sampled_from([WRITE, UPDATE, DELETE]), *[st.integers(0, 3)] * 2)))

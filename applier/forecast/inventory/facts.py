@@ -49,6 +49,14 @@ class OwnRows:
     share: float
     behind: float
 
+    def place(self, rows: float) -> float:
+        """Where such a row stands in a table of so many, from 0 to 1."""
+        return max(1 - self.behind / max(rows, 1.0), 0.0)
+
+    def mean_place(self, rows: float) -> float:
+        """Where a changed row stands, if those that the log did not write stand anywhere."""
+        return self.share * self.place(rows) + (1 - self.share) / 2
+
 
 @dataclass(frozen=True)
 class TableFacts:

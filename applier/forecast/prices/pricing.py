@@ -324,7 +324,7 @@ class Pricer:
         own = self.facts[target.table].own_rows if target.table in self.facts else None
         if own is None or target.kind == "write":
             return found
-        place = max(1 - own.behind / max(shape.rows, 1.0), 0.0)
+        place = own.place(shape.rows)
         late = expected(shape, replace(event, first=place, last=place), rules, row_search)
         anywhere = found.counters.times(1 - own.share)
         return replace(found, counters=anywhere.plus(late.counters.times(own.share)))

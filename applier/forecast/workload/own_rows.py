@@ -10,7 +10,6 @@ its 100,000 rows most of the time, meet such rows more often than others.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -131,31 +130,32 @@ class _OwnTable:
     def __init__(self) -> None:
         self.changes = self.met = self.behind = 0
         """Changed rows, those of them that the log had written, and what stood behind those."""
-        self._places: dict[Any, deque[int]] = {}
-        """Row -> when it was written; the first of several that are alike is found first."""
+        self._places: dict[int, list[int]] = {}
+        """Hash of a row -> when it was written; the first of several that are alike is found
+        first."""
         self._order = SortedList[int]()
         self._written = 0
 
     def write(self, row: Any) -> None:
-        self._places.setdefault(row, deque()).append(self._written)
+        self._places.setdefault(hash(row), []).append(self._written)
         self._order.add(self._written)
         self._written += 1
 
     def change(self, before: Any, after: Any = None) -> None:
         """Deletes a row, or makes another of it, which keeps its place."""
         self.changes += 1
-        places = self._places.get(before)
+        places = self._places.get(hash(before))
         if places is None:
             return
-        place = places.popleft()
+        place = places.pop(0)
         if not places:
-            del self._places[before]
+            del self._places[hash(before)]
         self.met += 1
         self.behind += len(self._order) - 1 - self._order.index(place)
         if after is None:
             self._order.remove(place)
         else:
-            self._places.setdefault(after, deque()).append(place)
+            self._places.setdefault(hash(after), []).append(place)
 
 
 def whole_rows(head: RowsHead, table_map: TableMap) -> ImageRows | None:
