@@ -17,6 +17,7 @@ from applier.forecast.lag.run import Forecast
 from applier.forecast.plan import ForecastPlan, run
 from applier.forecast.prices.calibration import (
     LACKS,
+    OF_A_DOUBLING,
     PAGE_READ,
     TimePrice,
     default_calibration,
@@ -299,6 +300,20 @@ def test_a_calibration_of_format_3_is_read_without_its_prices_of_full_indexes(
         f"the calibration is of format 3: {LACKS[5]}",
         f"the calibration is of format 3: {LACKS[6]}",
     )
+
+
+@pytest.mark.parametrize(("form", "part"), [(6, OF_A_DOUBLING), (7, 1.0)])
+def test_the_price_of_a_far_page_is_made_that_of_a_doubling(
+    form: int, part: float, tmp_path: Path
+) -> None:
+    path, old = tmp_path / "c.json", calibration().as_dict()
+    old["format"] = form
+    old["units"]["far page"] = {"seconds": 2e-6, "low": 1e-6, "high": 3e-6}
+    path.write_text(json.dumps(old))
+    found = load_calibration(path)
+    assert found.prices["far page"] == pytest.approx(2e-6 * part)
+    assert found.high["far page"] == pytest.approx(3e-6 * part)
+    assert bool(found.assumed) == (form == 6)
 
 
 @pytest.mark.parametrize(("form", "taken"), [(5, False), (6, True)])

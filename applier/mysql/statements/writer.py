@@ -144,6 +144,7 @@ class Writer:
         waiting."""
         self.rows.forget()
         self._out, self._preparing, self._statement_bytes, self._rows_state = [], [], 0, None
+        self._hides_tables = False
         self._blocks.clear()
         self.state = SessionState(self.dialect, source_is_mariadb=self.state.source_is_mariadb)
 
