@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from applier.errors import UsageError
+from applier.forecast.inventory.pool_rules import POOL_RULES
 from applier.mysql.client import dialect
 from applier.mysql.statements import column_bytes
 from applier.replica.configuration import ReplicaConfiguration
@@ -29,6 +30,7 @@ ROOMS = {
     "values": column_bytes.DIALECTS,
     "info records": dict.fromkeys(INFO_COLUMNS),
     "replica": REPLICA_RULES,
+    "pool": POOL_RULES,
 }
 SERVERS = {
     "5.6.24-log": "5.6",
