@@ -33,8 +33,7 @@ def test_a_pool_keeps_some_pages_free() -> None:
 
 
 def test_mariadb_keeps_more_pages_free() -> None:
-    """A 10.11.18 with 57 MiB held 2,243 to 2,686 of 3,608 pages, one with 14 MiB 85 to 390 of
-    886."""
+    """What a 10.11.18 held stands beside POOL_RULES."""
     of = POOL_RULES["mariadb"].cleaner
     assert of(57 * MIB) == PageCleaner(1536, 768)
     assert of(14 * MIB) == PageCleaner(pytest.approx(896 * 0.95), 768)

@@ -11,6 +11,7 @@ from applier.binlog.table_map import TableMap
 from applier.errors import ReplicationError
 from applier.forecast.inventory.key_places import Values
 from applier.forecast.workload.loads import Schema
+from applier.forecast.workload.sampled_rows import ForEachHead
 from applier.tables.images import RowImages
 
 
@@ -33,14 +34,11 @@ class FoundBy:
         self._schema = schema
         self.values: dict[tuple[str, str], list[Values]] = {}
         """(Table, key) -> values in the order of the log."""
-        self._readers: dict[RowsHead, tuple[TableMap, KeyValues | None]] = {}
+        self._readers = ForEachHead(self._reader)
 
     def take(self, event: Event, head: RowsHead, table_map: TableMap) -> None:
         """The rows of an update or a delete."""
-        known = self._readers.get(head)
-        if known is None or known[0] is not table_map:
-            known = self._readers[head] = table_map, self._reader(head, table_map)
-        reader = known[1]
+        reader = self._readers.of(head, table_map)
         if reader is None:
             return
         rows = reader.images.rows(event, head)

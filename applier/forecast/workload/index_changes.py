@@ -16,11 +16,10 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from applier.binlog.header import ROWS_TYPES, Event, EventType
+from applier.binlog.header import Event
 from applier.binlog.images.row_decoder import rows_reader
 from applier.binlog.reader import LogReader
 from applier.binlog.rows import RowsHead
-from applier.binlog.rows_context import RowsContext, as_it_is
 from applier.binlog.table_map import TableMap
 from applier.errors import InputError
 from applier.forecast.inventory.facts import TableFacts
@@ -28,6 +27,7 @@ from applier.forecast.inventory.key_places import FEWEST_VALUES, Spread, Values,
 from applier.forecast.workload.found_by import FoundBy
 from applier.forecast.workload.ranges import transaction_behind
 from applier.forecast.workload.row_counts import image_columns
+from applier.forecast.workload.sampled_rows import ForEachHead, rows_events
 from applier.remote import address_of
 from applier.sources import STANDARD_INPUT, open_at
 from lookup.table import TableDefinition
@@ -114,26 +114,17 @@ class _Sample:
         """(Table, index) -> the updates that change it."""
         self._pairs: dict[tuple[str, str, bool], list[tuple[Values, Values]]] = {}
         """(Table, index, whether rows are new) -> (primary key, value) of rows."""
-        self._readers: dict[RowsHead, tuple[TableMap, ImageValues | None]] = {}
-        self._changed: dict[RowsHead, tuple[TableMap, Changed | None]] = {}
+        self._readers = ForEachHead(self._values_reader)
+        self._changed = ForEachHead(self._changes_reader)
 
     def read(self, path: str, start: int | None) -> None:
         """The updates of one stretch. Raises InputError, OSError."""
         reader = LogReader([path], start_position=start)
-        read, context = 0, RowsContext(as_it_is)
-        for event in reader:
-            read += event.end - event.body
-            if read > STRETCH_BYTES:
-                return
-            self._read_bytes += event.length * (event.inner_index < 0)
-            assert reader.format is not None
-            if event.type == EventType.FORMAT_DESCRIPTION:
-                context.describe(reader.format)
-            elif event.type == EventType.TABLE_MAP:
-                context.take_map(event)
-            elif event.type in ROWS_TYPES:
-                head = context.head_of(event)
-                self._rows(event, head, context.maps.get(head.table_id))
+        for event, head, table_map in rows_events(reader, STRETCH_BYTES, self._count_bytes):
+            self._rows(event, head, table_map)
+
+    def _count_bytes(self, event: Event) -> None:
+        self._read_bytes += event.length * (event.inner_index < 0)
 
     @property
     def stands_for(self) -> float:
@@ -177,9 +168,7 @@ class _Sample:
                 found.setdefault(table, {})[index] = spread_of(pairs)
         return found
 
-    def _rows(self, event: Event, head: RowsHead, table_map: TableMap | None) -> None:
-        if table_map is None:
-            return
+    def _rows(self, event: Event, head: RowsHead, table_map: TableMap) -> None:
         self.met.add(table_map.full_name)
         if table_map.full_name not in self.tables:
             return
@@ -191,24 +180,23 @@ class _Sample:
 
     def _values(self, event: Event, head: RowsHead, table_map: TableMap) -> None:
         """Keeps the values of indexes of an event's first images."""
-        read = self._readers.get(head)
-        if read is None or read[0] is not table_map:
-            columns = _index_columns(self.tables[table_map.full_name])
-            read = self._readers[head] = table_map, image_values(head, table_map, columns)
-        if read[1] is None:
+        read = self._readers.of(head, table_map)
+        if read is None:
             return
-        for primary, values in read[1](event):
+        for primary, values in read(event):
             for index, value in values.items():
                 place = table_map.full_name, index, head.kind == "write"
                 self._pairs.setdefault(place, []).append((primary, value))
 
+    def _values_reader(self, head: RowsHead, table_map: TableMap) -> ImageValues | None:
+        return image_values(head, table_map, _index_columns(self.tables[table_map.full_name]))
+
+    def _changes_reader(self, head: RowsHead, table_map: TableMap) -> Changed | None:
+        return changed_indexes(head, table_map, self.tables[table_map.full_name])
+
     def _update(self, event: Event, head: RowsHead, table_map: TableMap) -> None:
         name = table_map.full_name
-        known = self._changed.get(head)
-        if known is None or known[0] is not table_map:
-            changed = changed_indexes(head, table_map, self.tables[name])
-            known = self._changed[head] = table_map, changed
-        if (changed := known[1]) is not None:
+        if (changed := self._changed.of(head, table_map)) is not None:
             for moves in changed(event):
                 self.rows[name] += 1
                 for index, move in moves.items():

@@ -17,16 +17,16 @@ from typing import Any
 
 from sortedcontainers import SortedList
 
-from applier.binlog.header import ROWS_TYPES, Event, EventType
+from applier.binlog.header import Event
 from applier.binlog.images.row_decoder import rows_reader
 from applier.binlog.reader import LogReader
 from applier.binlog.rows import RowsHead
-from applier.binlog.rows_context import RowsContext, as_it_is
 from applier.binlog.table_map import TableMap
 from applier.errors import InputError
 from applier.forecast.inventory.facts import OwnRows, TableFacts
 from applier.forecast.workload.index_changes import can_be_read_again
 from applier.forecast.workload.row_counts import image_columns
+from applier.forecast.workload.sampled_rows import ForEachHead, rows_events
 from lookup.table import TableDefinition
 
 LOG_BYTES = 64 << 20
@@ -75,7 +75,7 @@ class OwnRowsReader:
 
     def __init__(self, tables: Collection[str]) -> None:
         self._rows = {name: _OwnTable() for name in tables}
-        self._readers: dict[RowsHead, tuple[TableMap, ImageRows | None]] = {}
+        self._readers = ForEachHead(whole_rows)
 
     def found(self) -> Iterator[tuple[str, OwnRows]]:
         """Tables of which enough changes were seen, if any met a row of the log's own."""
@@ -87,24 +87,12 @@ class OwnRowsReader:
         """The first LOG_BYTES of a log. Raises InputError, OSError."""
         if not files:
             return
-        reader, context, read = LogReader(files), RowsContext(as_it_is), 0
-        for event in reader:
-            read += event.end - event.body
-            if read > LOG_BYTES:
-                return
-            if event.type == EventType.FORMAT_DESCRIPTION:
-                assert reader.format is not None
-                context.describe(reader.format)
-            elif event.type == EventType.TABLE_MAP:
-                context.take_map(event)
-            elif event.type in ROWS_TYPES:
-                head = context.head_of(event)
-                table_map = context.maps.get(head.table_id)
-                if table_map is not None and table_map.full_name in self._rows:
-                    self._take(event, head, table_map)
+        for event, head, table_map in rows_events(LogReader(files), LOG_BYTES):
+            if table_map.full_name in self._rows:
+                self._take(event, head, table_map)
 
     def _take(self, event: Event, head: RowsHead, table_map: TableMap) -> None:
-        read = self._reader(head, table_map)
+        read = self._readers.of(head, table_map)
         if read is None:  # images that are not whole tell no rows apart
             del self._rows[table_map.full_name]
             return
@@ -116,12 +104,6 @@ class OwnRowsReader:
                 table.change(*row)
             else:
                 table.change(row)
-
-    def _reader(self, head: RowsHead, table_map: TableMap) -> ImageRows | None:
-        known = self._readers.get(head)
-        if known is None or known[0] is not table_map:
-            known = self._readers[head] = table_map, whole_rows(head, table_map)
-        return known[1]
 
 
 class _OwnTable:
