@@ -24,23 +24,25 @@ SERIAL, BY_DATABASE, BY_LOGICAL_CLOCK, BY_GROUP_COMMIT = range(4)
 last_committed; what MariaDB's mode says of its group."""
 
 (
-    MODE, QUEUES, SEVERAL, KEEPS_ORDER, CORES, SHARES_CORES, READS_PER_SECOND, SYNC, SYNC_PROCESSOR,
-    COORDINATOR_TRANSACTION, COORDINATOR_EVENT,
+    MODE, QUEUES, SEVERAL, KEEPS_ORDER, CORES, SHARES_CORES, READS_PER_SECOND, SYNC, SYNC_HELD,
+    SYNC_PROCESSOR, COORDINATOR_TRANSACTION, COORDINATOR_EVENT,
     ALL_DONE, COORDINATOR_FREE, READ_FROM, CORES_FROM, SYNC_START, SYNC_END, SYNCS,
     PREVIOUS, IS_FIRST, FIRST_MARK, LAST_MARK, RETRIES, GROUP_MODE, ONE_DOMAIN, MOST_QUEUED,
     CLOCK_NUMBERS,
-) = range(27)  # fmt: skip
+) = range(28)  # fmt: skip
 """Places in `Clock.numbers`: settings, then times and counts. QUEUES: the coordinator goes on while
-a transaction waits for its worker. FIRST_MARK is -1 while there is no mark. RETRIES: expected
-rollbacks of transactions that scanned a table out of order. GROUP_MODE: a place in
-`scheduling.MODES`."""
+a transaction waits for its worker. SYNC_HELD: the part of SYNC in which no other can be under way.
+FIRST_MARK is -1 while there is no mark. RETRIES: expected rollbacks of transactions that scanned a
+table out of order. GROUP_MODE: a place in `scheduling.MODES`."""
 
 (
     ARRIVAL, PROCESSOR, WAITING, READS, EVENTS, LAST_COMMITTED, SEQUENCE_NUMBER,
-    FIRST_DATABASE, END_DATABASE, SCANNED, SCAN, DOMAIN, COMMIT_ID, FLAGS, LOG_BYTES, TURN_NUMBERS,
-) = range(16)  # fmt: skip
+    FIRST_DATABASE, END_DATABASE, SCANNED, SCAN, DOMAIN, COMMIT_ID, FLAGS, LOG_BYTES, ROOM,
+    TURN_NUMBERS,
+) = range(17)  # fmt: skip
 """Places in a turn: seconds, pages, events, and what the transaction depends on. SCANNED: the table
-without a key that it scans, -1 for none; SCAN: the seconds of that."""
+without a key that it scans, -1 for none; SCAN: the seconds of that. ROOM: processor seconds of the
+server's other threads, for room in the buffer pool."""
 
 SHORTEST, STEPS_A_DECADE, GRID = 1e-4, 3, 17
 """Lengths of scans for which contention is known: 0.1 ms to 21 s."""
@@ -225,11 +227,12 @@ def _executed(numbers: Numbers, start: float, turn: Sequence[float]) -> float:
     ready = start + turn[PROCESSOR]
     if numbers[SHARES_CORES]:
         begin = max(numbers[CORES_FROM], start)
-        numbers[CORES_FROM] = begin + turn[PROCESSOR] / numbers[CORES]
+        numbers[CORES_FROM] = begin + (turn[PROCESSOR] + turn[ROOM]) / numbers[CORES]
         ready = max(ready, numbers[CORES_FROM])
     if turn[READS]:
         begin = max(numbers[READ_FROM], start)
-        numbers[READ_FROM] = begin + turn[READS] / numbers[READS_PER_SECOND]
+        room = turn[ROOM] / numbers[CORES] if numbers[SEVERAL] else 0.0
+        numbers[READ_FROM] = begin + max(turn[READS] / numbers[READS_PER_SECOND], room)
         return max(ready + turn[WAITING], numbers[READ_FROM])
     return ready
 
@@ -279,18 +282,18 @@ def _note_scan(clock: Clock, turn: Sequence[float], done: float) -> None:
 
 def _committed(numbers: Numbers, ready: float) -> float:
     """When a sync holds it: the one that has not begun yet, or one of its own."""
-    sync = numbers[SYNC]
+    sync, held = numbers[SYNC], numbers[SYNC_HELD]
     if not sync:
         return ready
-    if not numbers[KEEPS_ORDER] and ready + sync < numbers[SYNC_START]:
+    if not numbers[KEEPS_ORDER] and ready + held < numbers[SYNC_START]:
         numbers[SYNCS] += 1
         return ready + sync  # long before the one that comes ahead of it in the log
     if ready > numbers[SYNC_START]:
         numbers[SYNC_START] = max(ready, numbers[SYNC_END])
-        numbers[SYNC_END] = numbers[SYNC_START] + sync
+        numbers[SYNC_END] = numbers[SYNC_START] + held
         numbers[CORES_FROM] += numbers[SYNC_PROCESSOR] / numbers[CORES]
         numbers[SYNCS] += 1
-    return numbers[SYNC_END]
+    return numbers[SYNC_END] + sync - held
 
 
 STEPS = (

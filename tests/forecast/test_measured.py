@@ -31,7 +31,7 @@ from applier.forecast.measurement.measurement_grid import (
     grid,
     statements_of,
 )
-from applier.forecast.measurement.pool_reads import CELL as POOL_CELL
+from applier.forecast.measurement.pool_reads import pool_cells
 from applier.forecast.measurement.scale_up import scale_up_cells
 from applier.forecast.prices.calibration import default_calibration, load_calibration
 from applier.forecast.prices.units import PLACE, UNITS, Prices, amounts
@@ -103,7 +103,7 @@ def test_the_help_and_the_page_say_how_many_cells_there_are() -> None:
     both = ("INDEX_SCAN,TABLE_SCAN", "INDEX_SCAN,HASH_SCAN")
     page = (Path(__file__).parents[2] / "docs" / "how-to" / "forecast.md").read_text()
     shared, quick_shared = (
-        len([*scale_up_cells(LOOKUP_ROWS, workers=True, quick=quick), POOL_CELL])
+        len([*scale_up_cells(LOOKUP_ROWS, workers=True, quick=quick), *pool_cells(workers=True)])
         for quick in (False, True)
     )
     for text in (command.help or "", page):

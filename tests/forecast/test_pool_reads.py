@@ -18,11 +18,18 @@ from applier.forecast.measurement.pool_reads import (
     BESIDE_MIB,
     CELL,
     FEWEST_READS,
+    PROCESSOR_SHARE,
+    SEVERAL,
     SMALL_MIB,
-    read_price,
+    read_prices,
     resize_pool,
 )
-from applier.forecast.prices.calibration import PAGE_READ, default_calibration
+from applier.forecast.prices.calibration import (
+    PAGE_READ,
+    PAGE_ROOM,
+    TimePrice,
+    default_calibration,
+)
 from applier.forecast.prices.units import amounts
 from applier.mysql.client.connection import Server as Connection
 from applier.mysql.client.url import Endpoint
@@ -32,20 +39,40 @@ from tests.servers.fixtures import ServerFactory
 US = 1e-6
 
 
-def applied(seconds: float, beside: float, reads: float, number: int = 0) -> Measured:
+USUAL = default_calibration("9.7").shared
+
+
+def applied(
+    seconds: float, beside: float, reads: float, number: int = 0, cell: Cell = CELL
+) -> Measured:
     asked = amounts(transaction=CELL.transactions)
     return Measured(
-        CELL, "test", "9.7.4", seconds, 1, asked, beside_seconds=beside, page_reads=reads,
+        cell, "test", "9.7.4", seconds, 1, asked, beside_seconds=beside, page_reads=reads,
         round=number,
     )  # fmt: skip
 
 
 def test_a_read_is_what_a_small_pool_adds() -> None:
-    price = read_price([applied(3.0, 1.0, 10_000)])[PAGE_READ]
+    price = prices(applied(3.0, 1.0, 10_000))[PAGE_READ]
     assert price.processor + price.waiting == pytest.approx(200 * US)
     three = [applied(3.0, 1.0, 10_000), applied(9.0, 1.0, 10_000), applied(4.0, 1.0, 10_000)]
-    price = read_price(three)[PAGE_READ]
+    price = prices(*three)[PAGE_READ]
     assert price.processor + price.waiting == pytest.approx(300 * US)
+
+
+def prices(*measured: Measured, cores: int = 2) -> dict[str, TimePrice]:
+    return read_prices(measured, cores=cores, usual=USUAL)
+
+
+def test_what_other_threads_do_shows_where_workers_share_the_cores() -> None:
+    """One of two cores is the coordinator's."""
+    alone, several = applied(3.0, 1.0, 10_000), applied(2.0, 0.5, 10_000, cell=SEVERAL)
+    found = prices(alone, several)
+    assert found[PAGE_READ] == prices(alone)[PAGE_READ]
+    assert found[PAGE_ROOM].processor == pytest.approx((150 - 200 * PROCESSOR_SHARE) * US)
+    found = prices(alone, several, cores=9)  # four workers have at most four
+    assert found[PAGE_ROOM].processor == pytest.approx((600 - 200 * PROCESSOR_SHARE) * US)
+    assert prices(alone, applied(0.6, 0.5, 10_000, cell=SEVERAL))[PAGE_ROOM].processor == 0
 
 
 @pytest.mark.parametrize(
@@ -58,8 +85,7 @@ def test_a_read_is_what_a_small_pool_adds() -> None:
     ids=["hardly any read", "quicker than in memory", "another cell"],
 )
 def test_what_shows_no_price_gives_none(one: Measured) -> None:
-    assert read_price([one]) == {}
-    assert read_price([]) == {}
+    assert prices(one) == prices() == {name: USUAL[name] for name in (PAGE_READ, PAGE_ROOM)}
 
 
 def test_a_calibration_takes_the_price_and_no_unit_follows_from_the_cell(tmp_path: Path) -> None:
@@ -71,7 +97,7 @@ def test_a_calibration_takes_the_price_and_no_unit_follows_from_the_cell(tmp_pat
         with_reads, key=lambda one: one.place
     )
     found, without = fit(with_reads), fit(others)
-    assert found.shared[PAGE_READ] == read_price(with_reads)[PAGE_READ]
+    assert found.shared[PAGE_READ] == prices(*with_reads)[PAGE_READ]
     ships = default_calibration(without.rules_name)
     assert without.shared[PAGE_READ] == ships.shared[PAGE_READ]
     assert found.prices == without.prices
@@ -89,11 +115,13 @@ def test_a_server_reads_pages_and_gets_its_pool_back(
             one = target.measure(small)
             target._filled = None
             in_memory = target._measured(replace(small, pool=BESIDE_MIB))
+            several = target.measure(replace(small, workers=4))
             for mib in (512, 128, 512, 128, 256):  # one that comes too early is passed over
                 resize_pool(target.server, mib << 20)
                 assert pool_bytes(server) == mib << 20
         assert one.beside_seconds > 0
         assert 500 < one.page_reads < 4_000
+        assert 500 < several.page_reads < 4_000 and several.beside_seconds > 0
         assert in_memory.page_reads < 100
         assert pool_bytes(server) == 256 << 20
 

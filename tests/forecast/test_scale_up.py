@@ -72,9 +72,10 @@ def test_the_prices_are_found_whatever_the_speed(
 ) -> None:
     cells = list(scale_up_cells(4_000, workers=True))
     measured = [
-        applied(cell, 1 + number % 3, sync, transaction, event) for number, cell in enumerate(cells)
+        applied(cell, (0.5, 1, 2)[number % 3], sync, transaction, event)
+        for number, cell in enumerate(cells)
     ]
-    found = shared_prices(measured, PRICES, cores=2, syncs=2.0)
+    found = shared_prices(measured, cores=2, syncs=2.0)
     for one in measured:
         again = applied(
             one.cell,
@@ -91,7 +92,7 @@ def test_the_prices_are_found_whatever_the_speed(
 
 
 def test_nothing_measured_is_nothing_said() -> None:
-    assert shared_prices([], PRICES, cores=2, syncs=2.0) == {}
+    assert shared_prices([], cores=2, syncs=2.0) == {}
     assert unsteadiness([], PRICES) == 0.0
 
 
@@ -114,7 +115,6 @@ def test_what_the_clock_does_not_explain_is_kept_for_the_margin(tmp_path: Path) 
     shared = {**logs.calibration().shared, "sync": sync}
     off = unexplained(
         [*[steady] * 4, slow, *[replace(relaxed, seconds=relaxed.seconds / 1.25)] * 5],
-        PRICES,
         shared,
         cores=2,
         syncs=2.0,

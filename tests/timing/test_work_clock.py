@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from applier.timing.work_clock import Machine, Turn, WorkClock
+from applier.timing.work_clock import SYNC_HELD, Machine, Turn, WorkClock
 
 US = 1e-6
 
@@ -61,7 +61,21 @@ def test_a_sync_takes_those_along_that_were_ready_before_it_began() -> None:
     assert seconds(four, free(4)) == pytest.approx(11.0)
     assert (one.syncs, four.syncs) == (4, 1)
     later = [four.take(0.0, Turn(work, 0, 0, 1, 1, 5 + at)) for at, work in enumerate((1, 2, 3))]
-    assert later == [22.0, 32.0, 32.0]  # two were ready while the sync of the first went on
+    behind = 12.0 + 10.0 * (SYNC_HELD + 1.0)  # two were ready while the sync of the first went on
+    assert later == pytest.approx([22.0, behind, behind])
+
+
+def test_the_threads_that_make_room_for_pages_share_the_cores() -> None:
+    turns = [Turn(1.0, 1.0, 10, 1, 1 if at else 0, at + 1, room=3.0) for at in range(8)]
+    for workers, cores, spins, expected in (
+        (1, 2, True, 16.0),  # they work beside the one worker
+        (4, 2, True, 33.0),  # the coordinator leaves one core: 8 times 4, and the last read
+        (4, 2, False, 17.0),
+        (2, 2, False, 12.0),  # two workers alone would take 8
+        (4, 64, False, 6.0),
+    ):
+        clock = WorkClock(workers, machine=Machine(cores, spins=spins), parallel_type="optimistic")
+        assert seconds(clock, turns) == pytest.approx(expected), (workers, cores)
 
 
 def test_the_coordinator_reads_one_transaction_after_the_other() -> None:

@@ -120,8 +120,8 @@ def command(
 ) -> int:
     """Makes tables of many shapes, applies events to them and times that.
 
-    With --relay-folder, the 171 cells of a 9.7 take 5 to 10 minutes on two cores, longer on a busy
-    machine. --quick measures 48 of them.
+    With --relay-folder, the 172 cells of a 9.7 take 5 to 10 minutes on two cores, longer on a busy
+    machine. --quick measures 49 of them.
 
     With --from, the work of a fleet is measured, too: what costs most comes first, with the keys
     and sizes of its tables and the events and rows of its transactions.
@@ -223,7 +223,7 @@ def _target(
         target: MeasurementTarget = Memory(server)
     else:
         from applier.forecast.measurement.on_server import ServerTarget
-        from applier.forecast.measurement.pool_reads import CELL as POOL_CELL
+        from applier.forecast.measurement.pool_reads import pool_cells
         from applier.forecast.measurement.scale_up import scale_up_cells
         from applier.mysql.client.url import find_password, parse_url
 
@@ -234,7 +234,7 @@ def _target(
             rows = min(largest, LOOKUP_ROWS)
             beside += scale_up_cells(rows, workers=on_server.runs_workers, quick=quick)
             if on_server.resizes_pool and largest >= LOOKUP_ROWS:
-                beside.append(POOL_CELL)
+                beside += pool_cells(workers=on_server.runs_workers)
     rules = rules_for(target.server_version)
     selectable = rules.row_search_selectable
     if row_search and not selectable:

@@ -15,9 +15,9 @@ from applier.timing.clock_steps import Clock, take
 from applier.timing.lag import START, add_lag
 
 (
-    FACTOR, SYNC, PAGE_PROCESSOR, PAGE_WAITING, READY,
+    FACTOR, SYNC, PAGE_PROCESSOR, PAGE_WAITING, PAGE_ROOM, READY,
     DONE, END_LAG, SECONDS, LOOKUP, SPAN, PAGE_READS, PAGE_SECONDS, LEVEL_AT, RUN_NUMBERS,
-) = range(14)  # fmt: skip
+) = range(15)  # fmt: skip
 """Places in `Run.numbers`: settings, then what was found so far. LEVEL_AT is NaN while the replica
 never was level."""
 
@@ -145,6 +145,7 @@ def apply(turns: Turns, parts: Parts, prices: PartPrices, run: Run, outcome: Out
         turn[9], turn[10] = scanned, scan + (page_cost if scanned >= 0 else 0.0)
         turn[11], turn[12] = turns.domain[at], turns.commit_id[at]
         turn[13], turn[14] = turns.flags[at], turns.log_bytes[at]
+        turn[15] = waits * numbers[PAGE_ROOM]
         database = turns.database_end[at]
         outcome.seconds[at] = seconds + page_cost + numbers[SYNC]
         outcome.lookup[at] = lookup

@@ -8,7 +8,7 @@ from math import inf, isnan, nan
 
 from applier.forecast.inventory.pool import NO_READS, PageReads
 from applier.forecast.lag import apply_steps as steps
-from applier.forecast.prices.calibration import PAGE_READ, SHARED, TimePrice
+from applier.forecast.prices.calibration import PAGE_READ, PAGE_ROOM, SHARED, TimePrice
 from applier.forecast.prices.pricing import Pricer
 from applier.forecast.prices.scenario import Scenario
 from applier.timing.clock_steps import TURN_NUMBERS
@@ -44,6 +44,7 @@ class ScenarioRun:
         numbers[steps.FACTOR], numbers[steps.SYNC] = scenario.factor, machine.sync
         numbers[steps.PAGE_PROCESSOR] = page.processor * scenario.factor
         numbers[steps.PAGE_WAITING] = waiting * scenario.factor
+        numbers[steps.PAGE_ROOM] = shared[PAGE_ROOM].processor * scenario.factor
         numbers[steps.READY], numbers[steps.LEVEL_AT] = -inf, nan
         self.numbers = steps.Run(
             array("d", numbers), self.clock.numbers, self.saturated.numbers, self.curve.numbers,

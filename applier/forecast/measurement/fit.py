@@ -27,7 +27,7 @@ import numpy.typing as npt
 from applier.error_codes import Code
 from applier.errors import InputError
 from applier.forecast.measurement.measured import Measured, middles
-from applier.forecast.measurement.pool_reads import read_price
+from applier.forecast.measurement.pool_reads import read_prices
 from applier.forecast.measurement.scale_up import (
     shared_prices,
     unexplained,
@@ -37,7 +37,6 @@ from applier.forecast.prices.calibration import (
     CORES,
     DURABLE,
     OWN_LOG,
-    PAGE_READ,
     SHARED,
     UNEXPLAINED,
     Calibration,
@@ -105,13 +104,14 @@ def fit(
         *(_round(float(value)) for value in (np.median(unseen), np.quantile(unseen, 0.9))),
     )  # fmt: skip
     found, settings = Prices(tuple(map(float, prices))), dict(settings or {})
-    cores, scale_up = cores or CORES, [one for one in every if one.cell.workers]
+    cores = cores or CORES
+    scale_up = [one for one in every if one.cell.workers and not one.cell.pool]
     syncs = syncs_at(settings | DURABLE)
     own_log = TimePrice(ships.shared[OWN_LOG].processor * speed)
-    page_read = {PAGE_READ: ships.shared[PAGE_READ]} | read_price(every)
-    shared = SHARED | {OWN_LOG: own_log} | page_read
-    shared |= shared_prices(scale_up, found, cores=cores, syncs=syncs)
-    off = unexplained(scale_up, found, shared, cores=cores, syncs=syncs)
+    reads = read_prices(every, cores=cores, usual=ships.shared)
+    shared = SHARED | {OWN_LOG: own_log} | reads
+    shared |= shared_prices(scale_up, cores=cores, syncs=syncs)
+    off = unexplained(scale_up, shared, cores=cores, syncs=syncs)
     return Calibration(
         measured[0].server_version,
         found,

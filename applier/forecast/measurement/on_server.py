@@ -139,7 +139,7 @@ class ServerTarget:
             return self._measured(cell)
         beside = replace(cell, workers=0, durable=0)
         if cell.pool:
-            beside = replace(beside, pool=BESIDE_MIB)
+            beside = replace(cell, pool=BESIDE_MIB)
             self._filled = None  # a table that was just filled is in the pool
         seconds = self._measured(beside).seconds
         return replace(self._measured(cell), beside_seconds=seconds)

@@ -4,26 +4,35 @@ The same changes of rows all over a table are applied twice: beside a buffer poo
 table, and beside one that holds half of it. What the second takes more, divided by the pages that
 the server says it has read, is the price. So it holds the read itself, and what it takes to make
 room: another page is evicted first, and as a rule it has to be written, too.
+
+That is done once more with several workers, which read side by side, but share what other threads
+do for that room: the page cleaner and those that write.
 """
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from applier.error_codes import Code
 from applier.errors import InputError
 from applier.forecast.inventory.pool_rules import PAGE
 from applier.forecast.measurement.measured import Measured
 from applier.forecast.measurement.measurement_grid import FAR_ROWS, SINGLES, Cell
-from applier.forecast.prices.calibration import PAGE_READ, TimePrice
+from applier.forecast.measurement.server_words import ServerWords
+from applier.forecast.prices.calibration import PAGE_READ, PAGE_ROOM, TimePrice
 from applier.mysql.client.connection import Server
+from applier.replica.scheduling import LOGICAL_CLOCK
+from applier.timing.work_clock import Machine
 from lookup.table_shape import PRIMARY
+from lookup.versions import rules_for
 
 SMALL_MIB, BESIDE_MIB = 128, 512
 """The table of the cell has some 230."""
 CELL = Cell(PRIMARY, FAR_ROWS, "update", 1, 1, SINGLES, filler=200, pool=SMALL_MIB)
+SEVERAL = replace(CELL, workers=4)
 PROCESSOR_SHARE = 0.35
 """Of what a read takes: the worker of a 9.7.4 had 72 µs of a processor for each of 190."""
 FEWEST_READS = 1_000
@@ -35,6 +44,11 @@ NEAR = 0.1
 _POOL_STATUS = "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_%'"
 _SETTLED = ("Completed", "Size did not change")
 """What the server says then; nothing where it was never asked, and in MariaDB."""
+
+
+def pool_cells(*, workers: bool) -> list[Cell]:
+    """The cells; `workers`: the target can run several."""
+    return [CELL, SEVERAL] if workers else [CELL]
 
 
 def can_resize(server: Server) -> bool:
@@ -83,14 +97,30 @@ def pages_read(server: Server) -> int:
     return int(str(server.texts("SHOW GLOBAL STATUS LIKE 'Innodb_pages_read'")[0][1]))
 
 
-def read_price(measured: Sequence[Measured]) -> dict[str, TimePrice]:
-    """The price of a read, by its name in `calibration.SHARED`; nothing where no cell shows it."""
-    found = [
-        (one.seconds - one.beside_seconds) / one.page_reads
-        for one in measured
-        if one.cell.pool and one.page_reads >= FEWEST_READS and one.seconds > one.beside_seconds
-    ]
-    if not found:
-        return {}
-    price = statistics.median(found)
-    return {PAGE_READ: TimePrice(price * PROCESSOR_SHARE, price * (1 - PROCESSOR_SHARE))}
+def read_prices(
+    measured: Sequence[Measured], *, cores: int, usual: Mapping[str, TimePrice]
+) -> dict[str, TimePrice]:
+    """The prices of a read and of room for a page, by their names in `calibration.SHARED`; the
+    `usual` ones where no cell shows them."""
+    prices = {name: usual[name] for name in (PAGE_READ, PAGE_ROOM)}
+    alone = [_seconds_a_page(one) for one in measured if _shows_reads(one, CELL)]
+    if alone:
+        price = statistics.median(alone)
+        prices[PAGE_READ] = TimePrice(price * PROCESSOR_SHARE, price * (1 - PROCESSOR_SHARE))
+    several = [one for one in measured if _shows_reads(one, SEVERAL)]
+    if several:
+        kind = ServerWords(rules_for(several[0].server_version)).parallel_type
+        worker_cores = Machine(cores, kind == LOGICAL_CLOCK).worker_cores
+        seconds = statistics.median(map(_seconds_a_page, several))
+        room = seconds * min(worker_cores, SEVERAL.workers) - prices[PAGE_READ].processor
+        prices[PAGE_ROOM] = TimePrice(max(room, 0.0))
+    return prices
+
+
+def _shows_reads(one: Measured, cell: Cell) -> bool:
+    is_it = one.cell.pool > 0 and one.cell.workers == cell.workers
+    return is_it and one.page_reads >= FEWEST_READS and one.seconds > one.beside_seconds
+
+
+def _seconds_a_page(one: Measured) -> float:
+    return (one.seconds - one.beside_seconds) / one.page_reads

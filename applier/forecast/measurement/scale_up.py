@@ -4,7 +4,9 @@ transactions out.
 The cells are small transactions that do not depend on each other, applied by 1 to 8 workers, with
 durable commits and without. Each is measured right behind the same transactions with one worker
 and no syncs, and only the ratio of the two counts: the speed of a machine may change for minutes.
-The prices are those with which the forecast's own clock gives these ratios.
+The prices are those with which the forecast's own clock gives these ratios, where one worker takes
+what it took at the median of the cells alike. (Unit prices say up to a fifth more of them or less,
+and as much would be wrong with a sync.)
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from applier.forecast.lag.apply_steps import events_in_log
 from applier.forecast.measurement.measured import Measured
@@ -69,7 +72,7 @@ def spread(cells: Sequence[Cell], among: Sequence[Cell]) -> list[Cell]:
 
 
 def shared_prices(
-    measured: Sequence[Measured], prices: Prices, *, cores: int, syncs: float
+    measured: Sequence[Measured], *, cores: int, syncs: float
 ) -> dict[str, TimePrice]:
     """What of SHARED the cells of scale-up show; `syncs` of a durable commit."""
     cells = [one for one in measured if one.beside_seconds > 0 and one.seconds > 0]
@@ -77,13 +80,15 @@ def shared_prices(
         return {}
     from scipy.optimize import least_squares
 
+    alone = _alone(cells)
+
     def prices_at(logarithms: Sequence[float]) -> list[float]:
         return [guess * math.exp(x) for guess, x in zip(GUESSES, logarithms, strict=True)]
 
     def errors(logarithms: Sequence[float]) -> list[float]:
         found = prices_at(logarithms)
         off = [
-            math.log(_ratio(one, prices, found, cores, syncs))
+            math.log(_ratio(one, alone, found, cores, syncs))
             - math.log(one.seconds / one.beside_seconds)
             for one in cells
         ]
@@ -121,7 +126,6 @@ def unsteadiness(measured: Sequence[Measured], prices: Prices) -> float:
 
 def unexplained(
     measured: Sequence[Measured],
-    prices: Prices,
     shared: Mapping[str, TimePrice],
     *,
     cores: int,
@@ -140,9 +144,10 @@ def unexplained(
         shared["coordinator transaction"].processor, shared["coordinator event"].processor,
     ]  # fmt: skip
     factors: dict[str, list[float]] = {}
+    alone = _alone(measured)
     for one in measured:
         if one.beside_seconds > 0 and one.seconds > 0:
-            said = _ratio(one, prices, found, cores, syncs)
+            said = _ratio(one, alone, found, cores, syncs)
             name = SYNCS if one.cell.durable else SEVERAL_WORKERS
             factors.setdefault(name, []).append(said * one.beside_seconds / one.seconds)
     enough = {name: one for name, one in factors.items() if len(one) >= FEWEST_CELLS}
@@ -155,13 +160,31 @@ def _nine_of_ten(factors: Iterable[float]) -> float:
     return off[min(round(0.9 * len(off)), len(off) - 1)]
 
 
+def _shape(cell: Cell) -> Cell:
+    return replace(cell, workers=0, durable=0)
+
+
+def _alone(measured: Sequence[Measured]) -> dict[Cell, float]:
+    """Seconds of a transaction with one worker and no syncs, for each shape of a cell."""
+    found: dict[Cell, list[float]] = {}
+    for one in measured:
+        if one.beside_seconds > 0:
+            seconds = one.beside_seconds / one.cell.transactions
+            found.setdefault(_shape(one.cell), []).append(seconds)
+    return {shape: statistics.median(each) for shape, each in found.items()}
+
+
 def _ratio(
-    one: Measured, prices: Prices, found: Sequence[float], cores: int, syncs: float
+    one: Measured,
+    alone_seconds: Mapping[Cell, float],
+    found: Sequence[float],
+    cores: int,
+    syncs: float,
 ) -> float:
     """The clock's time for a cell, in times of the same with one worker and no syncs; `found` are
     what workers share, in the order of GUESSES."""
     cell = one.cell
-    alone = prices.cost(one.amounts)[0] / cell.transactions
+    alone = alone_seconds[_shape(cell)]
     kind = ServerWords(rules_for(one.server_version)).parallel_type
     processor, waiting, transaction, event = found
     number = syncs if cell.durable else 0.0

@@ -22,7 +22,7 @@ from applier.forecast.prices.units import EVENTS_AROUND, EVENTS_OF_ROWS, UNITS, 
 from applier.whole_file import write_whole
 from lookup.versions import rules_for
 
-FORMAT = 7
+FORMAT = 8
 """1 lacked prices (of a statement, of a read behind a deleted row of its value), and its others
 were too high for it; LACKS says of the others what is not in them."""
 HINT = "write a new one with `binlag measure --output FILE`"
@@ -39,20 +39,21 @@ class TimePrice:
 APPLIER, STATEMENTS = "replication applier", "BINLOG statements"
 """What applied the cells of a calibration: a server's own thread, or a client's session."""
 OWN_LOG = "own log event"
-PAGE_READ = "page read"
+PAGE_READ, PAGE_ROOM = "page read", "room for a page"
 SHARED: dict[str, TimePrice] = {
     "sync": TimePrice(64e-6, 36e-6),
     PAGE_READ: TimePrice(60e-6, 110e-6),
+    PAGE_ROOM: TimePrice(60e-6),
     "coordinator transaction": TimePrice(10e-6),
     "coordinator event": TimePrice(4e-6),
     OWN_LOG: TimePrice(3e-6),
 }
 """What unit prices do not hold, and its price where nobody measured it: a sync of one log at a
-commit, a page read into the buffer pool, what the coordinator takes to read a transaction and each
-of its events, and an event of the binary log that a replica writes itself.
-Of 9.7.4 with sysbench's oltp_write_only in twelve settings, 2 cores, a virtual disk; a page read:
-the cell of `pool_reads` there; the last one: docs/design/accuracy.md. No cell shows it, since a
-server must be started anew for it."""
+commit, a page read into the buffer pool, the processor time of other threads that make room for it,
+what the coordinator takes to read a transaction and each of its events, and an event of the binary
+log that a replica writes itself. Of 9.7.4 with sysbench's oltp_write_only in twelve settings, 2
+cores, a virtual disk; pages: the cells of `pool_reads`; the last one: docs/design/accuracy.md. No
+cell shows it, since a server must be started anew for it."""
 RELAXED = {"innodb_flush_log_at_trx_commit": "2", "sync_binlog": "0"}
 """Commits as unit prices are measured: syncs come on top."""
 DURABLE = {"innodb_flush_log_at_trx_commit": "1", "sync_binlog": "1"}
@@ -62,6 +63,7 @@ LACKS = {
     4: "a transaction of many tables costs no more than one of the same changes in one table",
     5: "a page read costs what the shipped prices say",
     6: "what a page costs more the larger the tables are comes from tables of 20 to 40 MB",
+    7: "what workers share of a page read is as much as it was elsewhere",
 }
 UNMEASURED_READS = 5
 """Up to this format the price of a page read was one that had been assumed."""
