@@ -42,11 +42,16 @@ from applier.timing import clock_steps as steps
 from applier.timing.clock_steps import Clock
 from applier.timing.scan_locks import contentions
 
-SYNC_HELD = 0.83
+SYNC_HELD_SHARE = 0.83
 """Of what a durable commit takes longer than a relaxed one: the syncs themselves, of which one
 group at a time is under way. The rest is handing over from thread to thread, and others go on
 meanwhile. A 9.7.4 that applied 30,000 updates synced its two logs 60,448 times in 15.0 s, and took
 18.1 s longer than without."""
+
+
+def spins(parallel_type: str, workers: int) -> bool:
+    """Whether the coordinator asks for a free worker without pause."""
+    return parallel_type == LOGICAL_CLOCK and workers > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +139,7 @@ class WorkClock:
             steps.SHARES_CORES: cores < workers,
             steps.READS_PER_SECOND: machine.reads_per_second,
             steps.SYNC: machine.sync,
-            steps.SYNC_HELD: machine.sync * SYNC_HELD,
+            steps.SYNC_HELD: machine.sync * SYNC_HELD_SHARE,
             steps.SYNC_PROCESSOR: machine.sync_processor,
             steps.COORDINATOR_TRANSACTION: machine.coordinator_transaction,
             steps.COORDINATOR_EVENT: machine.coordinator_event,

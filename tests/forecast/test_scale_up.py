@@ -137,7 +137,7 @@ def test_what_the_clock_does_not_explain_is_kept_for_the_margin(tmp_path: Path) 
 def test_few_cells_that_are_explained_make_no_narrow_margin() -> None:
     cell = Cell(PRIMARY, 1000, "update", 1, 1, 100, workers=4, durable=1)
     one = applied(cell, 1.0, TimePrice(64 * US, 36 * US), 10 * US, 4 * US)
-    alone = [replace(one, cell=replace(cell, workers=0, durable=0, rows=1000 + at),
+    alone = [replace(one, cell=replace(cell.alone, rows=1000 + at),
                      seconds=one.beside_seconds, beside_seconds=0.0)
              for at in range(10)]  # fmt: skip
     assert fit([*alone, one]).unexplained == UNEXPLAINED

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from applier.timing.work_clock import SYNC_HELD, Machine, Turn, WorkClock
+from applier.timing.work_clock import SYNC_HELD_SHARE, Machine, Turn, WorkClock
 
 US = 1e-6
 
@@ -61,7 +61,9 @@ def test_a_sync_takes_those_along_that_were_ready_before_it_began() -> None:
     assert seconds(four, free(4)) == pytest.approx(11.0)
     assert (one.syncs, four.syncs) == (4, 1)
     later = [four.take(0.0, Turn(work, 0, 0, 1, 1, 5 + at)) for at, work in enumerate((1, 2, 3))]
-    behind = 12.0 + 10.0 * (SYNC_HELD + 1.0)  # two were ready while the sync of the first went on
+    behind = 12.0 + 10.0 * (
+        SYNC_HELD_SHARE + 1.0
+    )  # two were ready while the sync of the first went on
     assert later == pytest.approx([22.0, behind, behind])
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import islice, product
 
 from applier.forecast.inventory.facts import GIVEN, LEAF_BYTES, TableFacts, entry_bytes
@@ -94,6 +94,11 @@ class Cell:
     def changed(self) -> int:
         """Rows that its log changes."""
         return self.rows_per_event * self.events * self.transactions
+
+    @property
+    def alone(self) -> Cell:
+        """The same with one worker and no syncs."""
+        return replace(self, workers=0, durable=0)
 
     @property
     def name(self) -> str:

@@ -137,7 +137,7 @@ class ServerTarget:
         taken."""
         if not (cell.workers or cell.pool):
             return self._measured(cell)
-        beside = replace(cell, workers=0, durable=0)
+        beside = cell.alone
         if cell.pool:
             beside = replace(cell, pool=BESIDE_MIB)
             self._filled = None  # a table that was just filled is in the pool

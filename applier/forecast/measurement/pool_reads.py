@@ -24,8 +24,7 @@ from applier.forecast.measurement.measurement_grid import FAR_ROWS, SINGLES, Cel
 from applier.forecast.measurement.server_words import ServerWords
 from applier.forecast.prices.calibration import PAGE_READ, PAGE_ROOM, TimePrice
 from applier.mysql.client.connection import Server
-from applier.replica.scheduling import LOGICAL_CLOCK
-from applier.timing.work_clock import Machine
+from applier.timing.work_clock import Machine, spins
 from lookup.table_shape import PRIMARY
 from lookup.versions import rules_for
 
@@ -110,7 +109,7 @@ def read_prices(
     several = [one for one in measured if _shows_reads(one, SEVERAL)]
     if several:
         kind = ServerWords(rules_for(several[0].server_version)).parallel_type
-        worker_cores = Machine(cores, kind == LOGICAL_CLOCK).worker_cores
+        worker_cores = Machine(cores, spins(kind, SEVERAL.workers)).worker_cores
         seconds = statistics.median(map(_seconds_a_page, several))
         room = seconds * min(worker_cores, SEVERAL.workers) - prices[PAGE_READ].processor
         prices[PAGE_ROOM] = TimePrice(max(room, 0.0))

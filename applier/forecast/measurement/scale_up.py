@@ -6,7 +6,7 @@ durable commits and without. Each is measured right behind the same transactions
 and no syncs, and only the ratio of the two counts: the speed of a machine may change for minutes.
 The prices are those with which the forecast's own clock gives these ratios, where one worker takes
 what it took at the median of the cells alike. (Unit prices say up to a fifth more of them or less,
-and as much would be wrong with a sync.)
+and a sync would be wrong by as much.)
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from applier.forecast.lag.apply_steps import events_in_log
 from applier.forecast.measurement.measured import Measured
@@ -22,8 +21,7 @@ from applier.forecast.measurement.measurement_grid import Cell
 from applier.forecast.measurement.server_words import ServerWords
 from applier.forecast.prices.calibration import SEVERAL_WORKERS, SHARED, SYNCS, TimePrice
 from applier.forecast.prices.units import Prices
-from applier.replica.scheduling import LOGICAL_CLOCK
-from applier.timing.work_clock import Machine, Turn, WorkClock
+from applier.timing.work_clock import Machine, Turn, WorkClock, spins
 from lookup.table_shape import PRIMARY
 from lookup.versions import rules_for
 
@@ -160,17 +158,13 @@ def _nine_of_ten(factors: Iterable[float]) -> float:
     return off[min(round(0.9 * len(off)), len(off) - 1)]
 
 
-def _shape(cell: Cell) -> Cell:
-    return replace(cell, workers=0, durable=0)
-
-
 def _alone(measured: Sequence[Measured]) -> dict[Cell, float]:
     """Seconds of a transaction with one worker and no syncs, for each shape of a cell."""
     found: dict[Cell, list[float]] = {}
     for one in measured:
         if one.beside_seconds > 0:
             seconds = one.beside_seconds / one.cell.transactions
-            found.setdefault(_shape(one.cell), []).append(seconds)
+            found.setdefault(one.cell.alone, []).append(seconds)
     return {shape: statistics.median(each) for shape, each in found.items()}
 
 
@@ -184,12 +178,13 @@ def _ratio(
     """The clock's time for a cell, in times of the same with one worker and no syncs; `found` are
     what workers share, in the order of GUESSES."""
     cell = one.cell
-    alone = alone_seconds[_shape(cell)]
+    alone = alone_seconds[cell.alone]
     kind = ServerWords(rules_for(one.server_version)).parallel_type
     processor, waiting, transaction, event = found
     number = syncs if cell.durable else 0.0
-    spins = cell.workers > 1 and kind == LOGICAL_CLOCK
-    machine = Machine(cores, spins, processor * number, waiting * number, transaction, event)
+    machine = Machine(
+        cores, spins(kind, cell.workers), processor * number, waiting * number, transaction, event
+    )
     clock = WorkClock(cell.workers, machine=machine, parallel_type=kind)
     events = events_in_log(cell.events)
     done = 0.0

@@ -18,7 +18,7 @@ from typing import Any
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.forecast.prices.calibration import commit_syncs
-from applier.replica.scheduling import LOGICAL_CLOCK, MOST_WORKERS
+from applier.replica.scheduling import MOST_WORKERS
 from applier.replica.scheduling import rules_for as scheduling_of
 from applier.spelling import did_you_mean
 from applier.timing.work_clock import DEPENDENCIES
@@ -203,11 +203,6 @@ class Conditions:
             self["sync_binlog"],
             logs=self["log_replica_updates"],
         )
-
-    @property
-    def spins(self) -> bool:
-        """Whether the coordinator asks for a free worker without pause."""
-        return bool(self["parallel_type"] == LOGICAL_CLOCK)
 
     def as_dict(self) -> dict[str, dict[str, Any]]:
         """For JSON."""

@@ -17,7 +17,7 @@ from applier.forecast.prices.calibration import TimePrice, commit_syncs
 from applier.forecast.prices.conditions import size
 from applier.replica.scheduling import LOGICAL_CLOCK, MOST_WORKERS
 from applier.spelling import did_you_mean
-from applier.timing.work_clock import Machine, WorkClock
+from applier.timing.work_clock import Machine, WorkClock, spins
 from lookup.table_shape import NO_KEY, OTHER, PRIMARY, UNIQUE, TableShape
 from lookup.versions import ServerRules, parse_row_search
 
@@ -94,7 +94,7 @@ class Scenario:
         syncs = max(self.syncs - priced_syncs, 0.0)
         return Machine(
             self.cores,
-            self.parallel_type == LOGICAL_CLOCK and self.workers > 1,
+            spins(self.parallel_type, self.workers),
             sync.processor * syncs * factor,
             sync.waiting * syncs * factor,
             shared["coordinator transaction"].processor * factor,
