@@ -16,10 +16,10 @@ _NOT_SENT = (
     "lock", "unlock", "help", "show", "explain", "describe", r"desc\b", "check", "checksum",
     "cache", r"load\s+index", "handler", "clone", "binlog", "import", r"xa\b", "backup",
     r"create\s+(aggregate\s+)?function\s+\S+\s+returns\s+\w+\s+soname", r"get\s+diag",
-    r"analyze\s+format", r"table\s", r"values\s",
+    r"analyze\s+format", r"table\s", r"values\s", r"(insert|replace)\s+delayed",
 )  # fmt: skip
 """What statements begin with that touch the server itself, accounts, other connections, or nothing
-at all."""
+at all. MariaDB may log a delayed insert behind a statement that has changed its row already."""
 _SKIP = re.compile(rf"\s*{_COMMENTS}({'|'.join(_NOT_SENT)})", re.IGNORECASE | re.DOTALL)
 _SETTINGS = re.compile(
     r"\s*set\b.*(\bglobal\b|\bpersist|sql_log_bin|binlog_format|gtid_|pseudo_|debug|server_id|skip_replication|log_bin|"

@@ -17,6 +17,18 @@ SCRIPTS: Scripts = (
     (
         ALL,
         """
+CREATE TABLE a (id INT PRIMARY KEY, v VARCHAR(20), b VARBINARY(20), l VARCHAR(9) CHARSET latin1);
+INSERT INTO a VALUES (1, CHAR(77, 121, 83 USING utf8mb4), CHAR(0, 255 USING BINARY), 'x'),
+    (2, CHAR(50089 USING utf8mb4), CONCAT(REPEAT(0x00, 15), CHAR(7 USING binary)), NULL),
+    (3, CHAR(233 USING latin1), CHAR(NULL, 256 USING BINARY), CHAR(233, 65 USING latin1)),
+    (4, CHAR(NULL USING utf8mb4), CHAR(65), CHAR(id + 61 USING utf8mb4));
+UPDATE a SET v = CHAR(id + 64, 66 USING latin1) WHERE CHAR(id + 48 USING ascii) = '2';
+RESET;
+""",
+    ),
+    (
+        ALL,
+        """
 CREATE TABLE a (id INT PRIMARY KEY, n DECIMAL(10, 3), r TEXT, q TEXT, c TEXT, d DECIMAL(30, 15));
 INSERT INTO a (id, n) VALUES (1, 0), (2, 5), (3, 0.001), (4, -1.005);
 UPDATE a SET r = n / 18446744073709551615, d = n / 18446744073709551615,

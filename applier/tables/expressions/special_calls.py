@@ -94,11 +94,28 @@ def _convert(rules: ExpressionGrammar) -> Operand:
     rules.parser.expect("(")
     value = rules.expression()
     if rules.parser.accept("USING"):
-        name = rules.parser.name().lower()
+        found = _recoded(rules, value)
         rules.parser.expect(")")
-        return recoded(value, ALIASES.get(name, name), rules.dialect)
+        return found
     rules.parser.expect(",")
     return _cast_to(rules, value)
+
+
+def _characters(rules: ExpressionGrammar) -> Operand:
+    rules.parser.expect("(")
+    codes = [rules.expression()]
+    while rules.parser.accept(","):
+        codes.append(rules.expression())
+    found = rules.call("CHAR", codes)
+    if rules.parser.accept("USING"):
+        found = _recoded(rules, found)
+    rules.parser.expect(")")
+    return found
+
+
+def _recoded(rules: ExpressionGrammar, value: Operand) -> Operand:
+    name = rules.parser.name().lower()
+    return recoded(value, ALIASES.get(name, name), rules.dialect)
 
 
 def _cast_to(rules: ExpressionGrammar, value: Operand) -> Operand:
@@ -286,6 +303,7 @@ def _equal(order: Callable[..., int | None]) -> Callable[..., bool | None]:
 SPECIAL_CALLS: Mapping[str, Callable[[ExpressionGrammar], Operand]] = {
     "CAST": _cast,
     "CONVERT": _convert,
+    "CHAR": _characters,
     **dict.fromkeys(("SUBSTRING", "SUBSTR", "MID"), _substring),
     "TRIM": _trim,
     "POSITION": _position,
