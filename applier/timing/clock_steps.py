@@ -7,7 +7,7 @@ themselves, log10 and `applier.replica.scheduling`, so that Numba takes the very
 from __future__ import annotations
 
 from collections.abc import MutableSequence, Sequence
-from math import log10
+from math import log, log10
 from typing import Final, NamedTuple
 
 from applier.binlog.gtid_events import MariadbGtidEvent
@@ -24,16 +24,18 @@ SERIAL, BY_DATABASE, BY_LOGICAL_CLOCK, BY_GROUP_COMMIT = range(4)
 last_committed; what MariaDB's mode says of its group."""
 
 (
-    MODE, QUEUES, SEVERAL, KEEPS_ORDER, CORES, SHARES_CORES, READS_PER_SECOND, SYNC, SYNC_HELD,
-    SYNC_PROCESSOR, COORDINATOR_TRANSACTION, COORDINATOR_EVENT,
-    ALL_DONE, COORDINATOR_FREE, READ_FROM, CORES_FROM, SYNC_START, SYNC_END, SYNCS,
+    MODE, QUEUES, SEVERAL, KEEPS_ORDER, CORES, SHARES_CORES, READS_PER_SECOND,
+    REDO_SYNC, LOG_SYNC, SYNC_PROCESSOR, COORDINATOR_TRANSACTION, COORDINATOR_EVENT,
+    ALL_DONE, COORDINATOR_FREE, READ_FROM, CORES_FROM,
+    REDO_START, REDO_END, LOG_START, LOG_END, SYNCS,
     PREVIOUS, IS_FIRST, FIRST_MARK, LAST_MARK, RETRIES, GROUP_MODE, ONE_DOMAIN, MOST_QUEUED,
     CLOCK_NUMBERS,
-) = range(28)  # fmt: skip
+) = range(30)  # fmt: skip
 """Places in `Clock.numbers`: settings, then times and counts. QUEUES: the coordinator goes on while
-a transaction waits for its worker. SYNC_HELD: the part of SYNC in which no other can be under way.
-FIRST_MARK is -1 while there is no mark. RETRIES: expected rollbacks of transactions that scanned a
-table out of order. GROUP_MODE: a place in `scheduling.MODES`."""
+a transaction waits for its worker. REDO_SYNC, LOG_SYNC: seconds of the two stages of a durable
+commit at the mean, and the last one of each that was begun. SYNC_PROCESSOR: of both. FIRST_MARK
+is -1 while there is no mark. RETRIES: expected rollbacks of transactions that scanned a table out
+of order. GROUP_MODE: a place in `scheduling.MODES`."""
 
 (
     ARRIVAL, PROCESSOR, WAITING, READS, EVENTS, LAST_COMMITTED, SEQUENCE_NUMBER,
@@ -51,6 +53,16 @@ BATCH, LAST_COMMIT_ID, BATCH_FROM, COMMITTING, COMMITTED, PLACE, DOMAIN_NUMBERS 
 """Places in a domain's row: what `scheduling.batch_of` said last, and of which group commit; when
 its batch may begin; when all so far begin to commit, and are committed; the place of its last
 worker."""
+
+
+def _exponential_lengths(parts: int, step: int) -> tuple[float, ...]:
+    found = [-log(1 - (at * step % parts + 0.5) / parts) for at in range(parts)]
+    return tuple(one * parts / sum(found) for one in found)
+
+
+LENGTHS = _exponential_lengths(31, 12)
+"""Lengths of a sync beside their mean: the middles of as many parts of an exponential distribution,
+in mixed order. The number is odd, so that two stages that take turns meet each of them."""
 
 WINDOW = 4096
 """Done marks that are remembered; replica_checkpoint_group lets 512 transactions be under way."""
@@ -281,23 +293,31 @@ def _note_scan(clock: Clock, turn: Sequence[float], done: float) -> None:
 
 
 def _committed(numbers: Numbers, ready: float) -> float:
-    """When a sync holds it: the one that has not begun yet, or one of its own."""
-    sync, held = numbers[SYNC], numbers[SYNC_HELD]
-    if not sync:
-        return ready
-    if not numbers[KEEPS_ORDER] and ready + held < numbers[SYNC_START]:
+    """When both logs hold it."""
+    redo, log = numbers[REDO_SYNC], numbers[LOG_SYNC]
+    if not numbers[KEEPS_ORDER] and ready + redo + log < numbers[REDO_START]:
         numbers[SYNCS] += 1
-        return ready + sync  # long before the one that comes ahead of it in the log
-    if ready > numbers[SYNC_START]:
-        numbers[SYNC_START] = max(ready, numbers[SYNC_END])
-        numbers[SYNC_END] = numbers[SYNC_START] + held
-        numbers[CORES_FROM] += numbers[SYNC_PROCESSOR] / numbers[CORES]
+        return ready + redo + log  # long before the one that comes ahead of it in the log
+    share = redo / (redo + log) if redo + log else 0.0
+    flushed = _synced(numbers, ready, REDO_START, redo, share) if redo else ready
+    return _synced(numbers, flushed, LOG_START, log, 1 - share) if log else flushed
+
+
+def _synced(numbers: Numbers, ready: float, start: int, seconds: float, share: float) -> float:
+    """When a sync holds it: the one that has not begun yet, or one of its own. `start`: the place
+    of its stage; `share`: its part of a commit."""
+    end = start + 1
+    if ready > numbers[start]:
+        numbers[start] = max(ready, numbers[end])
+        length = LENGTHS[int(numbers[SYNCS]) % len(LENGTHS)] if numbers[SEVERAL] else 1.0
+        numbers[end] = numbers[start] + seconds * length
+        numbers[CORES_FROM] += numbers[SYNC_PROCESSOR] * share / numbers[CORES]
         numbers[SYNCS] += 1
-    return numbers[SYNC_END] + sync - held
+    return numbers[end]
 
 
 STEPS = (
     _may_begin, _parents_done, _note, _free_worker, _executed, _contended, _scanned, _note_scan,
-    _committed, _pooled_worker, _take_group, take,
+    _synced, _committed, _pooled_worker, _take_group, take,
 )  # fmt: skip
 """What a compiler has to know of besides the functions of scheduling."""

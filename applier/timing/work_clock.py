@@ -13,8 +13,12 @@ takes:
   and all share what the server's other threads take to make room in the buffer pool;
 - a scan of a table without a key: one worker at a time is in the table, and where commits keep the
   log's order, others are rolled back and sleep (`scan_locks`);
-- its commit. Those that are ready while a sync is under way share the next one (binary log group
-  commit); without several workers there is never a second one.
+- its commit, which syncs the redo log and then the binary log. Those that are ready while a log is
+  synced share its next sync, and one log is synced while others wait for the other one (binary log
+  group commit: `process_flush_stage_queue` and `sync_binlog_file`, sql/binlog.cc 5.7 to 9.7;
+  MariaDB's `write_transaction_to_binlog_events`). Syncs vary as an exponential distribution does:
+  plain files beside each other vary less, 0.2 to 0.6 of their mean, but then each also takes a
+  quarter longer while the other is synced, which comes to the same for two workers and for four.
 
 A transaction takes its turn in the log's order; the cores' work is a sum, not a queue, so that one
 pass over the log is the whole simulation.
@@ -42,12 +46,6 @@ from applier.timing import clock_steps as steps
 from applier.timing.clock_steps import Clock
 from applier.timing.scan_locks import contentions
 
-SYNC_HELD_SHARE = 0.83
-"""Of what a durable commit takes longer than a relaxed one: the syncs themselves, of which one
-group at a time is under way. The rest is handing over from thread to thread, and others go on
-meanwhile. A 9.7.4 that applied 30,000 updates synced its two logs 60,448 times in 15.0 s, and took
-18.1 s longer than without."""
-
 
 def spins(parallel_type: str, workers: int) -> bool:
     """Whether the coordinator asks for a free worker without pause."""
@@ -59,7 +57,8 @@ class Machine:
     """What workers share. Seconds.
 
     `spins`: the coordinator holds a core while no worker is free. A commit is over `sync_waiting`
-    after its processor part `sync_processor`; both 0 where nothing is synced.
+    after its processor part `sync_processor`; both 0 where nothing is synced. `synced_logs`: the
+    redo log, and the binary log at each or some of the commits.
     """
 
     cores: float = inf
@@ -69,6 +68,7 @@ class Machine:
     coordinator_transaction: float = 0.0
     coordinator_event: float = 0.0
     reads_per_second: float = inf
+    synced_logs: float = 1.0
 
     @property
     def worker_cores(self) -> float:
@@ -129,6 +129,7 @@ class WorkClock:
         several = workers > 1
         mode = DEPENDENCIES[parallel_type if several else NONE]
         cores = min(machine.worker_cores, float(workers))
+        redo_sync = machine.sync / max(machine.synced_logs, 1.0)
         numbers = [0.0] * steps.CLOCK_NUMBERS
         for place, value in {
             steps.MODE: mode,
@@ -138,13 +139,15 @@ class WorkClock:
             steps.CORES: cores,
             steps.SHARES_CORES: cores < workers,
             steps.READS_PER_SECOND: machine.reads_per_second,
-            steps.SYNC: machine.sync,
-            steps.SYNC_HELD: machine.sync * SYNC_HELD_SHARE,
+            steps.REDO_SYNC: redo_sync,
+            steps.LOG_SYNC: machine.sync - redo_sync,
             steps.SYNC_PROCESSOR: machine.sync_processor,
             steps.COORDINATOR_TRANSACTION: machine.coordinator_transaction,
             steps.COORDINATOR_EVENT: machine.coordinator_event,
-            steps.SYNC_START: -inf,
-            steps.SYNC_END: -inf,
+            steps.REDO_START: -inf,
+            steps.REDO_END: -inf,
+            steps.LOG_START: -inf,
+            steps.LOG_END: -inf,
             steps.IS_FIRST: True,
             steps.FIRST_MARK: -1,
             steps.GROUP_MODE: MODES.index(parallel_type) if parallel_type in MODES else 0,
@@ -166,7 +169,7 @@ class WorkClock:
 
     @property
     def syncs(self) -> int:
-        """How often the log was synced."""
+        """How often a log was synced."""
         return int(self.numbers.numbers[steps.SYNCS])
 
     def take(self, arrival: float, turn: Turn) -> float:

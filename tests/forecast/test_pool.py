@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import pytest
 
 from applier.forecast.inventory.key_places import Entry, KeyOrder
+from applier.forecast.inventory.leaf_growth import EntryPlace, LeafGrowth
 from applier.forecast.inventory.pool import (
     NO_READS,
     NOTHING,
@@ -105,7 +106,7 @@ def test_without_a_pool_nothing_is_read() -> None:
 
 
 def index(pages: float, *, is_buffered: bool = False) -> IndexLeaves:
-    return IndexLeaves(pages, 500, is_buffered)
+    return IndexLeaves(pages, 500, 700, is_buffered)
 
 
 def test_rows_behind_all_others_make_pages_that_nobody_reads() -> None:
@@ -137,19 +138,33 @@ def test_groups_of_keys_grow_each_at_its_end() -> None:
 
 
 def test_a_full_leaf_splits_with_its_first_entry() -> None:
-    """Ten leaves of 500 entries: 10 and the last one's neighbour are read, 10 made; then there is
-    room for some 190 in each."""
+    """Ten leaves of 500 entries: 10 and the neighbours of the first and last are read, 10 made;
+    then there is room for 249 in each half."""
     pool = BufferPool.of(64 * MIB)
-    one = Touches(1e4, 0, 0, 0, indexes=(IndexLeaves(10, 500, most=500),))
+    one = Touches(1e4, 0, 0, 0, indexes=(IndexLeaves(10, 500, 500),))
     places = [Entry(0, (at + 0.7) / 10, is_new=True) for at in range(10)]
-    assert sum(pool.read(0, one, None, [place]).pages for place in places) == 11
-    assert len(pool.held) == 11 + 10
-    for _ in range(180):
+    assert sum(pool.read(0, one, None, [place]).pages for place in places) == 12
+    assert len(pool.held) == 12 + 10
+    for _ in range(249):
         assert pool.read(0, one, None, places) == NO_READS
-    assert len(pool.held) == 21
-    for _ in range(30):
-        assert pool.read(0, one, None, places) == NO_READS
-    assert len(pool.held) == 21 + 10
+    assert len(pool.held) == 22
+    assert pool.read(0, one, None, places) == NO_READS
+    assert len(pool.held) == 22 + 10
+
+
+def test_what_purge_takes_out_of_a_half_reads_both_neighbours_and_merges_it() -> None:
+    held = BufferPool.of(64 * MIB).held
+    growth, place = LeafGrowth(held), EntryPlace(7, 0.2, 500, 500)
+    assert growth.add(place, 0.0) == 3  # the leaf, and both neighbours for the split
+    assert len(held) == 3 + 1
+    assert growth.remove(place, 0.0) == 0  # the other half is beside it: one full leaf again
+    assert growth.add(place, 0.0) == 0
+    assert len(held) == 3 + 1
+    sparse = EntryPlace(100, 0.2, 251, 500)
+    assert growth.remove(sparse, 0.0) == 1
+    assert growth.remove(sparse, 0.0) == 2  # below half
+    waiting = EntryPlace(200, 0.2, 251, 500, is_buffered=True)
+    assert [growth.remove(waiting, 0.0) for _ in range(9)] == [0] * 9
 
 
 def test_purge_needs_deleted_rows_and_their_entries_once_more() -> None:

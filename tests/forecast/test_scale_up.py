@@ -52,7 +52,13 @@ def applied(
     alone = 100 * US + cell.events * 50 * US
     syncs = 2.0 * cell.durable
     machine = Machine(
-        2, cell.workers > 1, sync.processor * syncs, sync.waiting * syncs, transaction, event
+        2,
+        cell.workers > 1,
+        sync.processor * syncs,
+        sync.waiting * syncs,
+        transaction,
+        event,
+        synced_logs=syncs,
     )
     clock, done = WorkClock(cell.workers, machine=machine), 0.0
     for number in range(1, cell.transactions + 1):

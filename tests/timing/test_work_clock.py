@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from applier.timing.work_clock import SYNC_HELD_SHARE, Machine, Turn, WorkClock
+from applier.timing.clock_steps import LENGTHS
+from applier.timing.work_clock import Machine, Turn, WorkClock
 
 US = 1e-6
 
@@ -58,13 +59,30 @@ def test_a_sync_takes_those_along_that_were_ready_before_it_began() -> None:
         WorkClock(workers, machine=machine, parallel_type="optimistic") for workers in (1, 4)
     )
     assert seconds(one, free(4)) == pytest.approx(44.0)
-    assert seconds(four, free(4)) == pytest.approx(11.0)
+    first, second, third = (10.0 * one for one in LENGTHS[:3])
+    assert seconds(four, free(4)) == pytest.approx(1.0 + first)
     assert (one.syncs, four.syncs) == (4, 1)
     later = [four.take(0.0, Turn(work, 0, 0, 1, 1, 5 + at)) for at, work in enumerate((1, 2, 3))]
-    behind = 12.0 + 10.0 * (
-        SYNC_HELD_SHARE + 1.0
-    )  # two were ready while the sync of the first went on
-    assert later == pytest.approx([22.0, behind, behind])
+    begun = 2.0 + first
+    behind = begun + second + third  # two were ready while the sync of the first went on
+    assert later == pytest.approx([begun + second, behind, behind])
+
+
+def test_one_log_is_synced_while_others_wait_for_the_other_one() -> None:
+    machine = Machine(sync_waiting=10.0, synced_logs=2.0)
+    redo, log, next_redo, next_log = (5.0 * one for one in LENGTHS[:4])
+    clock = WorkClock(2, machine=machine, parallel_type="optimistic")
+    first, second = (clock.take(0.0, turn) for turn in (Turn(1.0), Turn(2.0)))
+    flushed = max(2.0, 1.0 + redo) + next_redo
+    assert first == pytest.approx(1.0 + redo + log)
+    assert second == pytest.approx(max(flushed, first) + next_log)
+    assert clock.syncs == 4
+
+
+def test_syncs_are_as_long_as_measured_at_the_mean() -> None:
+    assert sum(LENGTHS) == pytest.approx(len(LENGTHS))
+    alone = WorkClock(machine=Machine(sync_waiting=1.0, synced_logs=2.0))
+    assert [alone.take(0.0, Turn(1.0)) for _ in range(3)] == [2.0, 4.0, 6.0]
 
 
 def test_the_threads_that_make_room_for_pages_share_the_cores() -> None:

@@ -1,49 +1,121 @@
-"""Leaves of an index that fill up and split (btr0btr.cc, btr_page_split_and_insert).
+"""Leaves of an index that fill up and split, and halves that are merged again: btr0btr.cc and
+btr0cur.cc of 5.7 to 9.7.
 
-A split makes a page, moves half of the entries there and changes the neighbour's pointer back. An
-index that was built in order has full leaves: the first entry that comes into one splits it. After
-many of them in no order a leaf is filled to 69 % at the mean (ln 2).
+A split makes a page and moves half of the entries there (btr_page_split_and_insert). An index that
+was built in order has full leaves: the first entry that comes into one splits it. As soon as an
+entry is taken out of a page that is filled to less than MERGE_THRESHOLD afterwards, the page is
+merged with a neighbour that has the room (btr_cur_compress_if_useful). For either, the leaves on
+both sides are latched and so read (btr_cur_latch_leaves, BTR_MODIFY_TREE). After many entries in no
+order a leaf is filled to 69 % at the mean (ln 2).
 """
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from bisect import bisect_right
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from applier.forecast.inventory.midpoint_lru import MidpointLru
 
 FILLED = math.log(2)
 FULL = 0.9
 """A leaf that is as full as this by a server's statistics is full: they may be off by as much."""
+MERGE_THRESHOLD = 0.5
+"""Of a page; what an index says of it in its COMMENT is not read."""
 PIECES_SHIFT = 6
 MOST_PIECES = 1 << PIECES_SHIFT
 """Bits for the number of a page among those that a leaf was split into."""
 
 
+class EntryPlace(NamedTuple):
+    """Where an entry stands: so far (0 to 1) within a leaf as it was at the start. `entries`: of
+    that leaf then; `most`: those that fit in."""
+
+    leaf: int
+    within: float
+    entries: float
+    most: float
+    is_buffered: bool = False
+
+
+@dataclass(slots=True)
+class _Pieces:
+    """The pages that a leaf was split into, in the index's order: where each begins within the
+    leaf, its entries, and its number."""
+
+    entries: list[float]
+    starts: list[float] = field(default_factory=lambda: [0.0])
+    numbers: list[int] = field(default_factory=lambda: [0])
+
+    def at(self, within: float) -> int:
+        return bisect_right(self.starts, within) - 1
+
+    def split(self, at: int) -> int:
+        """Moves half of a page's entries into a new one behind it; the number of that."""
+        end = self.starts[at + 1] if at + 1 < len(self.starts) else 1.0
+        number = next(one for one in range(MOST_PIECES) if one not in self.numbers)
+        self.entries[at] /= 2
+        self.entries.insert(at + 1, self.entries[at])
+        self.starts.insert(at + 1, (self.starts[at] + end) / 2)
+        self.numbers.insert(at + 1, number)
+        return number
+
+    def merge(self, at: int, most: float) -> None:
+        """Joins a page with the one before it, or the one behind, where both fit into one."""
+        for first in (at - 1, at):
+            if 0 <= first < len(self.entries) - 1 and sum(self.entries[first : first + 2]) <= most:
+                self.entries[first] += self.entries.pop(first + 1)
+                del self.starts[first + 1], self.numbers[first + 1]
+                return
+
+
 class LeafGrowth:
-    """What has come into each leaf since the start. `per_leaf`: entries of a leaf then; `most`:
-    those that fit in."""
+    """What has become of each leaf since the start. Each step returns how many pages are read."""
 
     def __init__(self, held: MidpointLru) -> None:
         self.held = held
-        self._more: defaultdict[int, int] = defaultdict(int)
-        self._pieces: dict[int, int] = {}
-        """Leaf -> the pages that it was split into."""
+        self._pieces: dict[int, _Pieces] = {}
 
-    def page_of(self, leaf: int, within: float) -> int:
-        """The page of an entry that stands so far (0 to 1) within a leaf's entries."""
-        return leaf << PIECES_SHIFT | int(within * self._pieces.get(leaf, 1))
+    def find(self, place: EntryPlace, now: float) -> int:
+        """Somebody looks for an entry."""
+        pieces = self._pieces.get(place.leaf)
+        number = pieces.numbers[pieces.at(place.within)] if pieces else 0
+        return self.held.touch(place.leaf << PIECES_SHIFT | number, now)
 
-    def add(self, leaf: int, per_leaf: float, most: float, now: float) -> bool:
-        """An entry comes in; whether a neighbour is read for a split."""
-        self._more[leaf] += 1
-        pieces, entries = self._pieces.get(leaf, 1), per_leaf + self._more[leaf]
-        if entries <= (most if pieces == 1 else most * pieces * FILLED) or pieces == MOST_PIECES:
-            return False
-        self._pieces[leaf] = pieces + 1
-        self.held.create(leaf << PIECES_SHIFT | pieces, now)
-        return self.held.touch(leaf + 1 << PIECES_SHIFT, now)
+    def add(self, place: EntryPlace, now: float) -> int:
+        """An entry comes in."""
+        read = self.find(place, now)
+        pieces = self._pieces.setdefault(place.leaf, _Pieces([place.entries]))
+        at = pieces.at(place.within)
+        pieces.entries[at] += 1
+        if pieces.entries[at] > place.most and len(pieces.numbers) < MOST_PIECES:
+            read += self._latch_neighbours(place.leaf, at, now)
+            self.held.create(place.leaf << PIECES_SHIFT | pieces.split(at), now)
+        return read
 
-    def remove(self, leaf: int) -> None:
-        """Purge takes an entry out. Pages stay: they are joined again below half of what fits."""
-        self._more[leaf] -= 1
+    def remove(self, place: EntryPlace, now: float) -> int:
+        """Purge takes an entry out."""
+        pieces = self._pieces.setdefault(place.leaf, _Pieces([place.entries]))
+        at = pieces.at(place.within)
+        pieces.entries[at] -= 1
+        if place.is_buffered:
+            return 0
+        read = self.find(place, now)
+        if pieces.entries[at] < place.most * MERGE_THRESHOLD:
+            read += self._latch_neighbours(place.leaf, at, now)
+            pieces.merge(at, place.most)
+        return read
+
+    def _latch_neighbours(self, leaf: int, at: int, now: float) -> int:
+        numbers = self._pieces[leaf].numbers
+        before, behind = self._pieces.get(leaf - 1), self._pieces.get(leaf + 1)
+        if at:
+            left = leaf << PIECES_SHIFT | numbers[at - 1]
+        else:
+            left = leaf - 1 << PIECES_SHIFT | (before.numbers[-1] if before else 0)
+        if at + 1 < len(numbers):
+            right = leaf << PIECES_SHIFT | numbers[at + 1]
+        else:
+            right = leaf + 1 << PIECES_SHIFT | (behind.numbers[0] if behind else 0)
+        return self.held.touch(left, now) + self.held.touch(right, now)

@@ -24,7 +24,7 @@ from random import Random
 from typing import NamedTuple
 
 from applier.forecast.inventory.key_places import GROUP_SHIFT, Entry
-from applier.forecast.inventory.leaf_growth import LeafGrowth
+from applier.forecast.inventory.leaf_growth import EntryPlace, LeafGrowth
 from applier.forecast.inventory.midpoint_lru import MidpointLru
 from applier.forecast.inventory.pool_rules import PAGE, UNKNOWN, PoolRules
 from applier.forecast.inventory.purge import Purge
@@ -51,8 +51,8 @@ class IndexLeaves(NamedTuple):
 
     pages: float
     per_page: float
+    most: float
     is_buffered: bool = False
-    most: float = math.inf
 
 
 class Touches(NamedTuple):
@@ -170,15 +170,14 @@ class BufferPool:
         if entry.follows:
             page = base | int(entry.place / index.per_page)
             return self._touch_ordered(page, int(entry.place), base, touches.writes)
-        place = entry.place * index.pages
-        leaf = base | min(int(place), int(index.pages))
-        page = self.growth.page_of(leaf, place % 1)
-        read = self.held.touch(page, self.now)
+        whole = entry.place * index.pages
+        leaf = base | min(int(whole), int(index.pages))
+        place = EntryPlace(leaf, whole % 1, index.per_page, index.most, index.is_buffered)
         if entry.is_new:
-            return read + self.growth.add(leaf, index.per_page, index.most, self.now)
+            return self.growth.add(place, self.now)
         if not entry.is_lookup:
-            self.purge.needs([] if index.is_buffered else [page], [leaf])
-        return read
+            self.purge.needs([], [place])
+        return self.growth.find(place, self.now)
 
     def _touch_ordered(self, page: int, key: int, base: int, writes: bool) -> int:
         """How many pages of an index in the order of `key` must be read: not one behind all others

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from applier.forecast.inventory.leaf_growth import LeafGrowth
+from applier.forecast.inventory.leaf_growth import EntryPlace, LeafGrowth
 from applier.forecast.inventory.midpoint_lru import MidpointLru
 
 MOST_PAGES = 20_000
@@ -19,10 +19,15 @@ MOST_PAGES = 20_000
 
 
 class Deleted(NamedTuple):
-    """By one transaction: pages that purge needs, and leaves of entries that it takes out."""
+    """By one transaction: pages that purge needs, and entries that it takes out."""
 
     pages: list[int]
-    leaves: list[int]
+    entries: list[EntryPlace]
+
+    @property
+    def page_count(self) -> int:
+        """Pages, at most."""
+        return len(self.pages) + len(self.entries)
 
 
 class Purge:
@@ -34,21 +39,20 @@ class Purge:
         self._history: deque[Deleted] = deque()
         self._pages = 0
 
-    def needs(self, pages: Sequence[int], leaves: Sequence[int] = ()) -> None:
+    def needs(self, pages: Sequence[int], entries: Sequence[EntryPlace] = ()) -> None:
         """The transaction under way has deleted something here."""
         self._under_way.pages.extend(pages)
-        self._under_way.leaves.extend(leaves)
+        self._under_way.entries.extend(entries)
 
     def commit(self, now: float) -> int:
         """A transaction ends; how many pages are read for those that it is time for."""
         self._history.append(self._under_way)
-        self._pages += len(self._under_way.pages)
+        self._pages += self._under_way.page_count
         self._under_way = Deleted([], [])
         read = 0
         while len(self._history) > self.history or self._pages > MOST_PAGES:
-            pages, leaves = self._history.popleft()
-            self._pages -= len(pages)
-            for leaf in leaves:
-                self.growth.remove(leaf)
-            read += sum(self.held.touch(page, now) for page in pages)
+            done = self._history.popleft()
+            self._pages -= done.page_count
+            read += sum(self.growth.remove(place, now) for place in done.entries)
+            read += sum(self.held.touch(page, now) for page in done.pages)
         return read

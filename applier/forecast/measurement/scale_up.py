@@ -183,8 +183,9 @@ def _ratio(
     processor, waiting, transaction, event = found
     number = syncs if cell.durable else 0.0
     machine = Machine(
-        cores, spins(kind, cell.workers), processor * number, waiting * number, transaction, event
-    )
+        cores, spins(kind, cell.workers), processor * number, waiting * number, transaction, event,
+        synced_logs=number,
+    )  # fmt: skip
     clock = WorkClock(cell.workers, machine=machine, parallel_type=kind)
     events = events_in_log(cell.events)
     done = 0.0

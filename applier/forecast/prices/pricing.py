@@ -480,7 +480,7 @@ def _leaves_of(facts: TableFacts, rows: float, is_buffered: bool) -> tuple[Index
         most = LEAF_BYTES / width if width else per_page / FILLED
         most = most if per_page < FULL * most else per_page
         buffered = is_buffered and not key.unique
-        found.append(IndexLeaves(max(rows * known, 1.0), per_page, buffered, most))
+        found.append(IndexLeaves(max(rows * known, 1.0), per_page, most, buffered))
     return tuple(found)
 
 

@@ -100,6 +100,7 @@ class Scenario:
             shared["coordinator transaction"].processor * factor,
             shared["coordinator event"].processor * factor,
             self.reads_per_second,
+            syncs,
         )
 
     @property
