@@ -33,9 +33,9 @@ last_committed; what MariaDB's mode says of its group."""
 ) = range(30)  # fmt: skip
 """Places in `Clock.numbers`: settings, then times and counts. QUEUES: the coordinator goes on while
 a transaction waits for its worker. REDO_SYNC, LOG_SYNC: seconds of the two stages of a durable
-commit at the mean, and the last one of each that was begun. SYNC_PROCESSOR: of both. FIRST_MARK
-is -1 while there is no mark. RETRIES: expected rollbacks of transactions that scanned a table out
-of order. GROUP_MODE: a place in `scheduling.MODES`."""
+commit at the mean; REDO_START to LOG_END: when the last sync of each begins and ends.
+SYNC_PROCESSOR: of both. FIRST_MARK is -1 while there is no mark. RETRIES: expected rollbacks of
+transactions that scanned a table out of order. GROUP_MODE: a place in `scheduling.MODES`."""
 
 (
     ARRIVAL, PROCESSOR, WAITING, READS, EVENTS, LAST_COMMITTED, SEQUENCE_NUMBER,

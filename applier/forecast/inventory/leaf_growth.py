@@ -30,7 +30,8 @@ MOST_PIECES = 1 << PIECES_SHIFT
 
 class EntryPlace(NamedTuple):
     """Where an entry stands: so far (0 to 1) within a leaf as it was at the start. `entries`: of
-    that leaf then; `most`: those that fit in."""
+    that leaf then; `most`: those that fit in. `is_buffered`: what purge does to it waits in the
+    change buffer."""
 
     leaf: int
     within: float
@@ -86,9 +87,7 @@ class LeafGrowth:
     def add(self, place: EntryPlace, now: float) -> int:
         """An entry comes in."""
         read = self.find(place, now)
-        pieces = self._pieces.setdefault(place.leaf, _Pieces([place.entries]))
-        at = pieces.at(place.within)
-        pieces.entries[at] += 1
+        pieces, at = self._counted(place, 1)
         if pieces.entries[at] > place.most and len(pieces.numbers) < MOST_PIECES:
             read += self._latch_neighbours(place.leaf, at, now)
             self.held.create(place.leaf << PIECES_SHIFT | pieces.split(at), now)
@@ -96,9 +95,7 @@ class LeafGrowth:
 
     def remove(self, place: EntryPlace, now: float) -> int:
         """Purge takes an entry out."""
-        pieces = self._pieces.setdefault(place.leaf, _Pieces([place.entries]))
-        at = pieces.at(place.within)
-        pieces.entries[at] -= 1
+        pieces, at = self._counted(place, -1)
         if place.is_buffered:
             return 0
         read = self.find(place, now)
@@ -106,6 +103,13 @@ class LeafGrowth:
             read += self._latch_neighbours(place.leaf, at, now)
             pieces.merge(at, place.most)
         return read
+
+    def _counted(self, place: EntryPlace, change: int) -> tuple[_Pieces, int]:
+        """The leaf's pages, and which of them has so many entries more."""
+        pieces = self._pieces.setdefault(place.leaf, _Pieces([place.entries]))
+        at = pieces.at(place.within)
+        pieces.entries[at] += change
+        return pieces, at
 
     def _latch_neighbours(self, leaf: int, at: int, now: float) -> int:
         numbers = self._pieces[leaf].numbers

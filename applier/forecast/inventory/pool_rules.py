@@ -81,7 +81,8 @@ POOL_RULES = _MYSQL | {"mariadb": _MARIADB}
 - A 9.7.4 that has just started holds 967 pages, a 5.7.29 225, a MariaDB 10.11.18 277
   (Innodb_buffer_pool_pages_data).
 - The history of a 9.7.4 that applied updates grew to 440 to 470 and fell to 30, again and again, as
-  purge ends with a batch; that of a MariaDB 10.11.18 was 10 to 2,200, 200 to 500 in a small pool.
+  it is cut off once in 128 rounds of purge (docs/design/accuracy.md); that of a MariaDB 10.11.18
+  was 10 to 2,200, 200 to 500 in a small pool.
 - A MariaDB 10.11.18 with 57 MiB held 2,076 to 2,772 of 3,608 pages, one with 14 MiB 120 to 240 of
   886 (need_LRU_eviction, buf_flush_LRU_list_batch).
 - innodb_change_buffering is "all" by default, "none" from 8.4 on and in MariaDB from 10.5.15 on.
