@@ -18,7 +18,7 @@ from applier.binlog.table_map import TableMap, parse_table_map
 from applier.binlog.transactions import TransactionKind, group
 from applier.errors import InputError
 from applier.forecast.workload.loads import LoadReader, Schema
-from applier.forecast.workload.transaction_load import TransactionLoad
+from applier.forecast.workload.transaction_load import Applied, LoadShape, TransactionLoad
 from lookup.table import Column, Key, KeyPart, TableDefinition
 from lookup.versions import RULES
 from tests.binlog.build import (
@@ -182,6 +182,18 @@ def test_a_clock_that_went_backwards_is_counted() -> None:
     times = (100.0, 105.0, 103.0, 104.0, 90.0)
     found = summed(TransactionLoad("f", at, commit_time=time) for at, time in enumerate(times))
     assert (found.steps_back, found.longest_step_back_seconds) == (2, 14.0)
+
+
+def test_a_row_in_the_place_of_a_deleted_one_is_no_new_row() -> None:
+    load = TransactionLoad("f", 4)
+    for kind, count, keys in (("delete", 2, [7, 8]), ("write", 4, [9, 7])):
+        shape = LoadShape("d.t", kind, 1, (0,), (0,))
+        load.applied[shape] = Applied(shape, rows=count, keys=keys)
+    elsewhere = LoadShape("d.u", "write", 1, (), (0,))
+    load.applied[elsewhere] = Applied(elsewhere, rows=3, keys=[7, 8])
+    assert load.new_rows == 4 / 2 + 3
+    del load.applied[next(iter(load.applied))]
+    assert load.new_rows == 4 + 3
 
 
 def test_logs_without_begin_and_gtid(tmp_path: Path) -> None:

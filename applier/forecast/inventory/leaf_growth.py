@@ -31,7 +31,7 @@ MOST_PIECES = 1 << PIECES_SHIFT
 class EntryPlace(NamedTuple):
     """Where an entry stands: so far (0 to 1) within a leaf as it was at the start. `entries`: of
     that leaf then; `most`: those that fit in. `is_buffered`: what purge does to it waits in the
-    change buffer."""
+    change buffer while the leaf is not in the pool."""
 
     leaf: int
     within: float
@@ -96,7 +96,7 @@ class LeafGrowth:
     def remove(self, place: EntryPlace, now: float) -> int:
         """Purge takes an entry out."""
         pieces, at = self._counted(place, -1)
-        if place.is_buffered:
+        if place.is_buffered and place.leaf << PIECES_SHIFT | pieces.numbers[at] not in self.held:
             return 0
         read = self.find(place, now)
         if pieces.entries[at] < place.most * MERGE_THRESHOLD:

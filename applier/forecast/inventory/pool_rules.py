@@ -6,11 +6,11 @@ The sources are those of the servers: buf0flu.cc, buf0lru.cc, trx0purge.cc, trx0
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 PAGE = 16 * 1024
 FEWEST_HELD = 256
-"""BUF_LRU_MIN_LEN: pages that the page cleaner leaves in an instance."""
+"""BUF_LRU_MIN_LEN: of a shorter list the page cleaner frees nothing."""
 LARGE_POOL, INSTANCES = 1 << 30, 8
 
 
@@ -30,35 +30,41 @@ class PoolRules:
 
     `scan_depth`: innodb_lru_scan_depth, pages that the page cleaner keeps free in each instance. It
     is woken when a share `woken_below` of them is free, and goes round every `round_seconds`.
-    `held_share`: it leaves FEWEST_HELD pages, or this share of a smaller pool. `rollback_segments`:
-    those that transactions take turns in. `own_pages`: in the pool of a new server that has just
-    started, besides those of rollback segments. `history`: transactions that purge is behind.
+    `left`: pages that a round leaves at least; fewer than FEWEST_HELD, as that counts those that
+    are still being written. `rollback_segments`: those that transactions take turns in.
+    `own_pages`: in the pool of a new server that has just started, besides those of rollback
+    segments. `history`, `history_seconds`: how far purge is behind, in transactions and in time.
+    `cut_after`: transactions of which the history is cut off at once. `gtid_rows`: that the replica
+    writes for a transaction's GTID (mysql.gtid_executed, where it has no binary log of its own).
     `change_buffer`: whether changes of secondary indexes wait there by default.
     """
 
     scan_depth: int = 1024
     woken_below: float = 0.0
     round_seconds: float = 1.0
-    held_share: float = 1.0
+    left: int = 32
     instances: int = INSTANCES
     rollback_segments: int = 0
     own_pages: int = 0
-    history: int = 440
+    history: int = 90
+    history_seconds: float = 0.0
+    cut_after: int = 420
+    gtid_rows: int = 0
     change_buffer: bool = False
 
     def cleaner(self, pool_bytes: float) -> PageCleaner:
         """What frees pages of a pool of so many bytes."""
         pages = pool_bytes / PAGE
         instances = self.instances if pool_bytes >= LARGE_POOL else 1
-        held = min(float(FEWEST_HELD * instances), pages * self.held_share)
-        most, free = max(pages - held, 1.0), float(self.scan_depth * instances)
-        low = max(min(free * self.woken_below, most), 1.0)
+        most, free = max(pages - self.left * instances, 1.0), float(self.scan_depth * instances)
+        low = max(min(free * self.woken_below, pages - FEWEST_HELD * instances), 1.0)
         return PageCleaner(min(free, most), low, self.round_seconds)
 
 
+_OLD = PoolRules(own_pages=60, history=10, cut_after=160, change_buffer=True)
 _MYSQL = {
-    "5.6": PoolRules(rollback_segments=128, own_pages=60, change_buffer=True),
-    "5.7": PoolRules(rollback_segments=96, own_pages=60, change_buffer=True),
+    "5.6": replace(_OLD, rollback_segments=128),
+    "5.7": replace(_OLD, rollback_segments=96, gtid_rows=1),
     "8.0": PoolRules(rollback_segments=256, own_pages=450, change_buffer=True),
     "8.4": PoolRules(rollback_segments=256, own_pages=450),
     "9.7": PoolRules(rollback_segments=256, own_pages=450),
@@ -67,11 +73,12 @@ _MARIADB = PoolRules(
     scan_depth=1536,
     woken_below=1 / 2,
     round_seconds=math.inf,
-    held_share=1 / 20,
+    left=128,
     instances=1,
     rollback_segments=128,
     own_pages=60,
-    history=1000,
+    history=0,
+    history_seconds=0.5,
 )
 POOL_RULES = _MYSQL | {"mariadb": _MARIADB}
 """Version -> its rules.
@@ -80,11 +87,16 @@ POOL_RULES = _MYSQL | {"mariadb": _MARIADB}
   as many in each of two undo tablespaces.
 - A 9.7.4 that has just started holds 967 pages, a 5.7.29 225, a MariaDB 10.11.18 277
   (Innodb_buffer_pool_pages_data).
-- The history of a 9.7.4 that applied updates grew to 440 to 470 and fell to 30, again and again, as
-  it is cut off once in 128 rounds of purge (docs/design/accuracy.md); that of a MariaDB 10.11.18
-  was 10 to 2,200, 200 to 500 in a small pool.
-- A MariaDB 10.11.18 with 57 MiB held 2,076 to 2,772 of 3,608 pages, one with 14 MiB 120 to 240 of
-  886 (need_LRU_eviction, buf_flush_LRU_list_batch).
+- Purge of a 9.7.4 was 70 to 150 transactions behind (trx_rw_commits without
+  purge_upd_exist_or_extern_records). The length of its history is another thing: it grew to 440 to
+  470 and fell to 30, again and again, as it is cut off once in 128 rounds of purge
+  (innodb_purge_rseg_truncate_frequency), of 3.2 transactions each; a 5.7.29 had 1.3 to 1.9 in each,
+  and a history of 110 to 140. That of a MariaDB 10.11.18 was 30 to 1,500 where it applied 850
+  transactions a second, 1,000 to 2,700 with 2,800 and 2,000 to 5,000 with 7,700, in rounds of 75 to
+  100.
+- With 14 MiB a 9.7.4 lost 857 and 870 of 896 pages in a round, a 5.7.29 775 and 835. A MariaDB
+  10.11.18 held 120 to 290 of 886, and with 57 MiB 2,076 to 2,772 of 3,608 (need_LRU_eviction,
+  buf_flush_LRU_list_batch).
 - innodb_change_buffering is "all" by default, "none" from 8.4 on and in MariaDB from 10.5.15 on.
 """
 UNKNOWN = PoolRules()

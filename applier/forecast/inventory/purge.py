@@ -1,6 +1,6 @@
 """What purge reads once more: undo logs, and the pages of deleted rows and changed index entries.
 
-It follows some transactions behind (`PoolRules.history`). It reads the undo log of each
+It follows some transactions behind, or some time (`PoolRules`). It reads the undo log of each
 transaction. For a deleted row, or one of which an index entry changed, it needs the row's page and
 the entry's leaf, too (row0purge.cc). No worker waits for it.
 """
@@ -23,6 +23,8 @@ class Deleted(NamedTuple):
 
     pages: list[int]
     entries: list[EntryPlace]
+    at: float = 0.0
+    """When it ended, in seconds."""
 
     @property
     def page_count(self) -> int:
@@ -31,10 +33,12 @@ class Deleted(NamedTuple):
 
 
 class Purge:
-    """Behind the transactions of one replica."""
+    """So many transactions and seconds behind those of one replica."""
 
-    def __init__(self, held: MidpointLru, growth: LeafGrowth, history: int) -> None:
-        self.held, self.growth, self.history = held, growth, history
+    def __init__(
+        self, held: MidpointLru, growth: LeafGrowth, history: int, seconds: float = 0.0
+    ) -> None:
+        self.held, self.growth, self.history, self.seconds = held, growth, history, seconds
         self._under_way = Deleted([], [])
         self._history: deque[Deleted] = deque()
         self._pages = 0
@@ -46,13 +50,18 @@ class Purge:
 
     def commit(self, now: float) -> int:
         """A transaction ends; how many pages are read for those that it is time for."""
-        self._history.append(self._under_way)
+        self._history.append(self._under_way._replace(at=now))
         self._pages += self._under_way.page_count
         self._under_way = Deleted([], [])
         read = 0
-        while len(self._history) > self.history or self._pages > MOST_PAGES:
+        while self._is_due(now) or self._pages > MOST_PAGES:
             done = self._history.popleft()
             self._pages -= done.page_count
             read += sum(self.growth.remove(place, now) for place in done.entries)
             read += sum(self.held.touch(page, now) for page in done.pages)
         return read
+
+    def _is_due(self, now: float) -> bool:
+        """Whether it is time for the oldest transaction."""
+        history = self._history
+        return len(history) > self.history and now - history[0].at >= self.seconds

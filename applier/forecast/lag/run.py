@@ -317,7 +317,7 @@ class Forecast:
         worker."""
         tables = self.base.prices.table
         applied = list(load.applied.values())
-        new_rows = sum(one.rows for at, one in load.applied.items() if at.kind == "write")
+        new_rows = load.new_rows
         found: dict[Scenario, list[PageReads]] = {}
         for work, (pool, run) in self._pools.items():
             pool.now = max(pool.now, begin)
@@ -331,7 +331,8 @@ class Forecast:
                 )
                 for part, mine in zip(parts, applied, strict=True)
             ]
-            undo = pool.commit(load.rows - new_rows, new_rows)
+            own_rows = work.pool_rules.gtid_rows if load.gtid else 0
+            undo = pool.commit(load.rows - new_rows, new_rows + own_rows)
             if reads:
                 reads[0] = PageReads(reads[0].pages + undo.pages, reads[0].waits + undo.waits)
             pool.now += base * run.scenario.factor + run.sync

@@ -115,6 +115,18 @@ class TransactionLoad:
         return sum(applied.row_bytes for applied in self.applied.values())
 
     @property
+    def new_rows(self) -> float:
+        """Rows that it writes, but for those that take the place of one that it has deleted."""
+        deleted, found = set[tuple[str, int]](), 0.0
+        for at, one in self.applied.items():
+            if at.kind == "delete":
+                deleted.update((at.table, key) for key in one.keys)
+            elif at.kind == "write":
+                again = sum((at.table, key) in deleted for key in one.keys) if deleted else 0
+                found += one.rows - (one.rows * again / len(one.keys) if again else 0.0)
+        return found
+
+    @property
     def tables(self) -> tuple[str, ...]:
         """The tables that it changes, each once."""
         return tuple(dict.fromkeys(target.table for target in self.applied))

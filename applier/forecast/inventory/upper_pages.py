@@ -1,0 +1,57 @@
+"""Pages that all changes go through, and that a small pool loses all the same: those above the
+leaves of an index, headers and inodes of files, and a few of the server's own.
+
+A round of the page cleaner that empties the pool takes them too (`midpoint_lru`). In 105 rounds of
+a pool of 896 pages a 9.7.4 that changed two tables read 1,172 pages above leaves and 1,550 of the
+others (buffer_page_read_% of innodb_metrics): 26 in a round; in 78 of another load 28.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from applier.forecast.inventory.midpoint_lru import MidpointLru
+
+FAN_OUT = 1200
+"""Leaves below a page: entries of some 13 bytes, for a key of four."""
+OF_A_FILE = 3
+"""The header, the bitmap of the change buffer and the inodes."""
+OF_THE_SERVER = 9
+"""The transaction system's, and those of the files of undo logs."""
+
+
+class UpperPages:
+    """Of all tables. Until the first pages have gone from the pool, none is read."""
+
+    def __init__(self, held: MidpointLru) -> None:
+        self.held = held
+        self._gone = 0
+        self._uses: dict[int, int] = {}
+        """Since pages have last gone: what the numbers of a table's pages begin with -> uses."""
+
+    def use(self, base: int, leaves: Sequence[float], now: float) -> int:
+        """A part of a transaction uses a table whose indexes have so many leaves: the first one
+        since pages have gone its file's pages and the roots, and each of them one more page below
+        each root. How many are read. `base`: what the numbers of these pages begin with."""
+        uses = self._count(base)
+        if not uses:
+            return 0
+        first = OF_A_FILE + len(leaves)
+        read = self._touch(base, range(first), now) if uses == 1 else 0
+        below = [at for at, one in enumerate(leaves) if uses <= one / FAN_OUT]
+        return read + self._touch(base, (first + uses * len(leaves) + at for at in below), now)
+
+    def use_own(self, base: int, now: float) -> int:
+        """A transaction uses the server's own; how many are read."""
+        return self._touch(base, range(OF_THE_SERVER), now) if self._count(base) == 1 else 0
+
+    def _count(self, base: int) -> int:
+        """The uses since pages have last gone; 0 while none has."""
+        if self._gone != self.held.gone:
+            self._gone = self.held.gone
+            self._uses.clear()
+        self._uses[base] = uses = self._uses.get(base, 0) + 1
+        return uses if self._gone else 0
+
+    def _touch(self, base: int, pages: Iterable[int], now: float) -> int:
+        return sum(self.held.touch(base | page, now) for page in pages)
