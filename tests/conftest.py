@@ -11,7 +11,7 @@ from tests.captures_support import CAPTURES
 
 pytest_plugins = [
     "tests.servers.fixtures",
-    "tests.servers.one_version",
+    "tests.servers.chosen_cases",
     "tests.servers.servers_first",
     "tests.servers.reruns",
     "tests.docs.pages",

@@ -245,6 +245,7 @@ def plainly(setup: Setup) -> list[tuple[str, str, int]]:
     return verdicts(explored(setup, 1, 2, remembers=False))
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     ("owner", "name", "mutant", "setup"),
     [

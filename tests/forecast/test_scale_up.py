@@ -69,6 +69,7 @@ def applied(
     return Measured(cell, "test", "9.7.4", done * speed, 1, asked, beside_seconds=beside * speed)
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("sync", [TimePrice(64 * US, 36 * US), TimePrice(70 * US, 800 * US)])
 @pytest.mark.parametrize(
     ("transaction", "event"), [(10 * US, 4 * US), (30 * US, 12 * US), (150 * US, 20 * US)]

@@ -33,6 +33,7 @@ QUICK = settings(
 )
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("version", [*RULES, "8.0.16", "8.0.42"])
 def test_fast_and_naive_engine_do_the_same(version: str) -> None:
     @QUICK

@@ -110,6 +110,7 @@ def verified(
     )
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("mode", ["native", "sql"])
 @pytest.mark.parametrize("log", LOGS, ids=lambda log: log.name)
 def test_the_server_holds_what_the_source_held(

@@ -234,6 +234,7 @@ def test_the_servers_half_of_a_cut_network_is_ended(made: tuple[Server, Workload
     assert rows(server) == workload.rows
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("refused", [2, 3, 4])
 def test_a_connection_beside_the_first_is_tried_again(
     refused: int, made: tuple[Server, Workload]

@@ -48,6 +48,7 @@ def sources(server_factory: ServerFactory) -> Iterator[Servers]:
     sources.close()
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("case", list(cases()), ids=lambda case: f"{case[0]}-{case[1]}")
 def test_hard_rows_are_found(
     case: Case, targets: Servers, sources: Servers, tmp_path: Path

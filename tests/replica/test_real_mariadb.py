@@ -183,6 +183,7 @@ def _domains(gtids: object) -> list[str]:
     return sorted(filter(None, str(gtids).split(",")))
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("using_gtid", ["no", "slave_pos", "current_pos"])
 @pytest.mark.parametrize("purges", [0, 1])
 @pytest.mark.parametrize("workers", [0, 2])

@@ -176,6 +176,7 @@ def waits(begins: dict[int, float], ends: dict[int, float]) -> Iterator[tuple[in
                 yield first, second, begin > end - UNIT / 2
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     ("mode", "workers", "domain_workers", "using_gtid"),
     [
