@@ -23,9 +23,10 @@ FULL = 0.9
 """A leaf that is as full as this by a server's statistics is full: they may be off by as much."""
 MERGE_THRESHOLD = 0.5
 """Of a page; what an index says of it in its COMMENT is not read."""
-PIECES_SHIFT = 6
-MOST_PIECES = 1 << PIECES_SHIFT
-"""Bits for the number of a page among those that a leaf was split into."""
+MOST_PIECES = 64
+"""Pages that one leaf is followed into."""
+PIECES_SHIFT = 192
+"""Bits by which the number of a page among them stands above the leaf's own."""
 
 
 class EntryPlace(NamedTuple):
@@ -82,7 +83,7 @@ class LeafGrowth:
         """Somebody looks for an entry."""
         pieces = self._pieces.get(place.leaf)
         number = pieces.numbers[pieces.at(place.within)] if pieces else 0
-        return self.held.touch(place.leaf << PIECES_SHIFT | number, now)
+        return self.held.touch(_page(place.leaf, number), now)
 
     def add(self, place: EntryPlace, now: float) -> int:
         """An entry comes in."""
@@ -90,13 +91,13 @@ class LeafGrowth:
         pieces, at = self._counted(place, 1)
         if pieces.entries[at] > place.most and len(pieces.numbers) < MOST_PIECES:
             read += self._latch_neighbours(place.leaf, at, now)
-            self.held.create(place.leaf << PIECES_SHIFT | pieces.split(at), now)
+            self.held.create(_page(place.leaf, pieces.split(at)), now)
         return read
 
     def remove(self, place: EntryPlace, now: float) -> int:
         """Purge takes an entry out."""
         pieces, at = self._counted(place, -1)
-        if place.is_buffered and place.leaf << PIECES_SHIFT | pieces.numbers[at] not in self.held:
+        if place.is_buffered and _page(place.leaf, pieces.numbers[at]) not in self.held:
             return 0
         read = self.find(place, now)
         if pieces.entries[at] < place.most * MERGE_THRESHOLD:
@@ -115,11 +116,16 @@ class LeafGrowth:
         numbers = self._pieces[leaf].numbers
         before, behind = self._pieces.get(leaf - 1), self._pieces.get(leaf + 1)
         if at:
-            left = leaf << PIECES_SHIFT | numbers[at - 1]
+            left = _page(leaf, numbers[at - 1])
         else:
-            left = leaf - 1 << PIECES_SHIFT | (before.numbers[-1] if before else 0)
+            left = _page(leaf - 1, before.numbers[-1] if before else 0)
         if at + 1 < len(numbers):
-            right = leaf << PIECES_SHIFT | numbers[at + 1]
+            right = _page(leaf, numbers[at + 1])
         else:
-            right = leaf + 1 << PIECES_SHIFT | (behind.numbers[0] if behind else 0)
+            right = _page(leaf + 1, behind.numbers[0] if behind else 0)
         return self.held.touch(left, now) + self.held.touch(right, now)
+
+
+def _page(leaf: int, number: int) -> int:
+    """The number of a page that a leaf was split into; the first is the leaf's own."""
+    return number << PIECES_SHIFT | leaf
