@@ -154,8 +154,10 @@ class BufferPool:
                 self.purge.needs(pages)
         if entries is not None:
             read += sum(self._touch_entry(table, touches, entry) for entry in entries) / share
-        leaves = [touches.pages, *(index.pages for index in touches.indexes)]
-        read += self.upper.use(_base(table, UPPER), leaves, self.now)
+        upper = _base(table, UPPER)
+        if not self.upper.are_read(upper):
+            leaves = [touches.pages, *(index.pages for index in touches.indexes)]
+            read += self.upper.use(upper, leaves, self.now)
         return PageReads(read + scanned, read + scanned / READ_AHEAD)
 
     def commit(self, changed_rows: float, new_rows: float) -> PageReads:

@@ -28,30 +28,37 @@ class UpperPages:
         self._gone = 0
         self._uses: dict[int, int] = {}
         """Since pages have last gone: what the numbers of a table's pages begin with -> uses."""
+        self._all_read: set[int] = set()
+        """Those of which no page is left to be read."""
+
+    def are_read(self, base: int) -> bool:
+        """Whether nothing is read for a table. `base`: what the numbers of its pages begin with."""
+        if self._gone != self.held.gone:
+            self._gone = self.held.gone
+            self._uses.clear()
+            self._all_read.clear()
+        return not self._gone or base in self._all_read
 
     def use(self, base: int, leaves: Sequence[float], now: float) -> int:
         """A part of a transaction uses a table whose indexes have so many leaves: the first one
         since pages have gone its file's pages and the roots, and each of them one more page below
-        each root. How many are read. `base`: what the numbers of these pages begin with."""
-        uses = self._count(base)
-        if not uses:
+        each root. How many are read."""
+        if self.are_read(base):
             return 0
+        uses = self._uses[base] = self._uses.get(base, 0) + 1
         first = OF_A_FILE + len(leaves)
         read = self._touch(base, range(first), now) if uses == 1 else 0
         below = [at for at, one in enumerate(leaves) if uses <= one / FAN_OUT]
+        if not below:
+            self._all_read.add(base)
         return read + self._touch(base, (first + uses * len(leaves) + at for at in below), now)
 
     def use_own(self, base: int, now: float) -> int:
         """A transaction uses the server's own; how many are read."""
-        return self._touch(base, range(OF_THE_SERVER), now) if self._count(base) == 1 else 0
-
-    def _count(self, base: int) -> int:
-        """The uses since pages have last gone; 0 while none has."""
-        if self._gone != self.held.gone:
-            self._gone = self.held.gone
-            self._uses.clear()
-        self._uses[base] = uses = self._uses.get(base, 0) + 1
-        return uses if self._gone else 0
+        if self.are_read(base):
+            return 0
+        self._all_read.add(base)
+        return self._touch(base, range(OF_THE_SERVER), now)
 
     def _touch(self, base: int, pages: Iterable[int], now: float) -> int:
         return sum(self.held.touch(base | page, now) for page in pages)
