@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 
 ASK = """
-import sys, time
+import signal, sys, time
 from applier.workers import Workers
 if __name__ == "__main__":
+    # What a shell starts in the background has Ctrl-C ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with Workers(2, sys.argv[1]) as pool:
         asleep = [pool.submit(time.sleep, 600) for _ in range(2)]
         print(*pool._processes, flush=True)
