@@ -9,8 +9,7 @@ buf0flu.cc, which are alike in 5.7 and 9.7.
   does so once a second, and at once when a thread finds no free one: where rows are changed, the
   pages at the tail are changed ones, and have to be written first (buf_LRU_get_free_block).
   MariaDB's is woken when half as many are free (need_LRU_eviction). So a pool that reads many pages
-  is emptied in strides: one of 896 pages of a 9.7.4 lost 66,860 of them in 78 rounds, another one
-  91,366 in 105 (buffer_LRU_batch_% of innodb_metrics).
+  is emptied in strides (what is left of it stands beside `POOL_RULES`).
 """
 
 from __future__ import annotations
