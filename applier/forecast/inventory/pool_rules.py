@@ -96,8 +96,8 @@ POOL_RULES = _MYSQL | {"mariadb": _MARIADB}
   100.
 - With 14 MiB, which are 896 pages, a round freed 857 and 870 of them on a 9.7.4 (two loads; 66,860
   in 78 rounds and 91,366 in 105, buffer_LRU_batch_% of innodb_metrics), 775 and 835 on a 5.7.29. A
-  MariaDB 10.11.18 held 120 to 290 of 886, and with 57 MiB 2,076 to 2,772 of 3,608 (need_LRU_eviction,
-  buf_flush_LRU_list_batch).
+  MariaDB 10.11.18 held 120 to 290 of 886, and with 57 MiB 2,076 to 2,772 of 3,608
+  (need_LRU_eviction, buf_flush_LRU_list_batch).
 - innodb_change_buffering is "all" by default, "none" from 8.4 on and in MariaDB from 10.5.15 on.
 """
 UNKNOWN = PoolRules()
