@@ -40,11 +40,12 @@ transactions that scanned a table out of order. GROUP_MODE: a place in `scheduli
 (
     ARRIVAL, PROCESSOR, WAITING, READS, EVENTS, LAST_COMMITTED, SEQUENCE_NUMBER,
     FIRST_DATABASE, END_DATABASE, SCANNED, SCAN, DOMAIN, COMMIT_ID, FLAGS, LOG_BYTES, ROOM,
-    TURN_NUMBERS,
-) = range(17)  # fmt: skip
+    STOPPED, TURN_NUMBERS,
+) = range(18)  # fmt: skip
 """Places in a turn: seconds, pages, events, and what the transaction depends on. SCANNED: the table
 without a key that it scans, -1 for none; SCAN: the seconds of that. ROOM: processor seconds of the
-server's other threads, for room in the buffer pool."""
+server's other threads, for room in the buffer pool. STOPPED: seconds, part of WAITING, in which
+nobody goes on who reads pages."""
 
 SHORTEST, STEPS_A_DECADE, GRID = 1e-4, 3, 17
 """Lengths of scans for which contention is known: 0.1 ms to 21 s."""
@@ -244,7 +245,8 @@ def _executed(numbers: Numbers, start: float, turn: Sequence[float]) -> float:
     if turn[READS]:
         begin = max(numbers[READ_FROM], start)
         room = turn[ROOM] / numbers[CORES] if numbers[SEVERAL] else 0.0
-        numbers[READ_FROM] = begin + max(turn[READS] / numbers[READS_PER_SECOND], room)
+        read = max(turn[READS] / numbers[READS_PER_SECOND], room)
+        numbers[READ_FROM] = begin + read + turn[STOPPED]
         return max(ready + turn[WAITING], numbers[READ_FROM])
     return ready
 

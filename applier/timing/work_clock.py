@@ -10,7 +10,8 @@ takes:
   sql/rpl_mta_submode.cc 5.7 to 9.7), so it holds a core of its own, as far as there are two. On a
   real 9.7.4 with two cores, four workers were 1.0 to 1.2 times one for that reason;
 - its waiting part, reads of pages: workers wait side by side, but the disk gives so many a second,
-  and all share what the server's other threads take to make room in the buffer pool;
+  and all share what the server's other threads take to make room in the buffer pool, and stop
+  while these write pages that they need;
 - a scan of a table without a key: one worker at a time is in the table, and where commits keep the
   log's order, others are rolled back and sleep (`scan_locks`);
 - its commit, which syncs the redo log and then the binary log. Those that are ready while a log is
@@ -100,6 +101,8 @@ class Turn:
     log_bytes: int = 0
     room: float = 0.0
     """Seconds of a processor that other threads of the server need for those reads."""
+    stopped: float = 0.0
+    """Seconds of the waiting in which all stop who read pages."""
 
 
 DEPENDENCIES = {
@@ -186,6 +189,7 @@ class WorkClock:
             arrival, turn.processor, turn.waiting, turn.reads, turn.events, turn.last_committed,
             turn.sequence_number, 0, len(databases), turn.scanned, turn.scan, domain,
             marks.commit_id, marks.flags, turn.log_bytes, turn.room,
+            turn.stopped,
         )  # fmt: skip
         return steps.take(self.numbers, numbers, databases)
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import pytest
+
 from applier.forecast.inventory.midpoint_lru import FEWEST_PAGES, OLD_TOLERANCE, MidpointLru
 from applier.forecast.inventory.pool_rules import PageCleaner
 
@@ -84,6 +88,62 @@ def test_a_cleaner_that_is_woken_early_leaves_pages_free() -> None:
         most = max(most, len(lru))
         assert page < PAGES - 300 or len(lru) > PAGES - 600
     assert most == PAGES - 300 + 1
+
+
+HELD = PAGES - 299
+
+
+def filled(changes: Callable[[int], bool], step: int = 2) -> MidpointLru:
+    """A list that MariaDB's page cleaner goes through when the next page is read; `changes` says of
+    which page."""
+    lru = MidpointLru(PAGES, PageCleaner(600, low=300, most_written=700))
+    for page in range(HELD):
+        lru.touch(-step * page, 0.0, changes=changes(page))
+    return lru
+
+
+def two_rounds(changed_between: int | None) -> set[int]:
+    """Pages that go when all have been changed at first, and one of them once more."""
+    lru = filled(lambda _: True)
+    before = [page for page in range(0, -2 * HELD, -2) if page in lru]
+    lru.touch(-2 * PAGES, 0.0)
+    assert len(lru) == HELD + 1
+    assert lru.waited_for == lru.cleaner.waited_for(700, HELD)
+    if changed_between is not None:
+        lru.touch(changed_between, 0.0)
+    lru.touch(-2 * PAGES - 2, 0.0)
+    assert len(lru) == PAGES - 600 + 1
+    return {page for page in before if page not in lru}
+
+
+def test_changed_pages_are_written_first_and_go_a_round_later() -> None:
+    """MariaDB's cleaner frees what it finds unchanged: the first round writes as many as it may and
+    frees none; the next one frees those, but for a page that was changed once more."""
+    gone = two_rounds(None)
+    assert len(gone) == HELD + 1 - (PAGES - 600)
+    again = min(gone)
+    others = two_rounds(again)
+    assert len(others) == len(gone)
+    assert gone - others == {again}
+
+
+def test_a_page_that_nobody_changed_is_not_written() -> None:
+    lru = filled(lambda _: False)
+    lru.touch(-2 * PAGES, 0.0)
+    assert lru.waited_for == 0
+    assert len(lru) == PAGES - 600 + 1
+
+
+@pytest.mark.parametrize(("some_are_free", "more"), [(False, 0), (True, 63)])
+def test_changed_neighbours_of_an_extent_are_written_together(
+    some_are_free: bool, more: int
+) -> None:
+    """Only once half of the pages that are wanted are free."""
+    lru = filled(lambda page: page % 50 > 0 or not some_are_free, step=1)
+    lru.touch(-2 * PAGES, 0.0)
+    least, most = (lru.cleaner.waited_for(700 + one, HELD) for one in (0, more))
+    assert least <= lru.waited_for <= most
+    assert (lru.waited_for > least) == some_are_free
 
 
 def test_a_short_list_has_no_old_part() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from applier.forecast.inventory.key_places import Entry, KeyOrder
 from applier.forecast.inventory.leaf_growth import EntryPlace, LeafGrowth
+from applier.forecast.inventory.midpoint_lru import MidpointLru
 from applier.forecast.inventory.pool import (
     NO_READS,
     NOTHING,
@@ -19,6 +20,7 @@ from applier.forecast.inventory.pool import (
 )
 from applier.forecast.inventory.pool_rules import POOL_RULES, PageCleaner, PoolRules
 from applier.forecast.inventory.purge import Purge
+from applier.forecast.inventory.undo_pages import AT_START, UndoPages
 from applier.forecast.inventory.upper_pages import OF_THE_SERVER, UpperPages
 
 MIB = 1 << 20
@@ -39,9 +41,18 @@ def test_a_pool_keeps_some_pages_free() -> None:
 def test_mariadb_keeps_more_pages_free() -> None:
     """What a 10.11.18 held stands beside POOL_RULES."""
     of = POOL_RULES["mariadb"].cleaner
-    assert of(57 * MIB) == PageCleaner(1536, 768)
-    assert of(14 * MIB) == PageCleaner(768, 640)
-    assert of(2048 * MIB) == PageCleaner(1536, 768)
+    assert of(57 * MIB) == PageCleaner(1536, 768, most_written=2000)
+    assert of(14 * MIB) == PageCleaner(853, 640, most_written=2000)
+    assert of(2048 * MIB) == PageCleaner(1536, 768, most_written=2000)
+
+
+def test_workers_wait_for_pages_that_are_written_where_there_are_few_others() -> None:
+    of = POOL_RULES["mariadb"].cleaner(57 * MIB)
+    few, more, many = (of.waited_for(1000, held) for held in (250, 7000, 500_000))
+    assert 980 < few < 1000
+    assert 700 < more < 800
+    assert many == 0
+    assert POOL_RULES["9.7"].cleaner(57 * MIB).waited_for(1000, 250) == 0
 
 
 def applied(pool: BufferPool, one: Touches, keys: Iterable[int], seconds: float) -> float:
@@ -268,6 +279,31 @@ def test_rollback_segments_take_room_in_turn() -> None:
     assert sum(small.commit(1, 0).pages for _ in range(2000)) > 3000
     assert len(large.held) == 512
     assert BufferPool.of(float("inf"), PoolRules(rollback_segments=256)).commit(1, 0) == NO_READS
+
+
+class Watched(MidpointLru):
+    """Notes what is touched."""
+
+    touched: tuple[int, ...] = ()
+
+    def touch(self, page: int, now: float, *, changes: bool = True) -> bool:
+        """Implements `MidpointLru`."""
+        self.touched += (page,)
+        return super().touch(page, now, changes=changes)
+
+
+def test_mariadb_reads_all_headers_whenever_it_cuts_off_the_history() -> None:
+    """Ten times a second, however few transactions there were."""
+    rules = POOL_RULES["mariadb"]
+    held = Watched(4096, rules.cleaner(64 * MIB))
+    undo = UndoPages(rules.rollback_segments, held, rules.cut_after, rules.cut_seconds)
+    headers = {-2 - AT_START * at for at in range(rules.rollback_segments)}
+    for at in range(1, 6):
+        undo.write(1, 0, at * 0.06)
+        held.touched = ()
+        undo.cut(at * 0.06)
+        assert headers & set(held.touched) == (headers if at % 2 == 0 else set())
+        assert len(held.touched) == (len(headers) + 2 if at % 2 == 0 else 0)  # and two undo logs
 
 
 def test_what_all_changes_go_through_is_read_again_when_pages_have_gone() -> None:

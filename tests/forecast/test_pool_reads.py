@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from servers.server import Server
 
+from applier.forecast.inventory.pool_rules import PAGE, POOL_RULES
 from applier.forecast.measurement import on_server
 from applier.forecast.measurement.fit import fit
 from applier.forecast.measurement.measured import Measured, read_parquet, write_parquet
@@ -18,6 +19,7 @@ from applier.forecast.measurement.pool_reads import (
     BESIDE_MIB,
     CELL,
     FEWEST_READS,
+    LEAST_READ,
     PROCESSOR_SHARE,
     SEVERAL,
     SMALL_MIB,
@@ -27,6 +29,7 @@ from applier.forecast.measurement.pool_reads import (
 from applier.forecast.prices.calibration import (
     PAGE_READ,
     PAGE_ROOM,
+    PAGE_WRITE,
     TimePrice,
     default_calibration,
 )
@@ -75,6 +78,41 @@ def test_what_other_threads_do_shows_where_workers_share_the_cores() -> None:
     assert prices(alone, applied(0.6, 0.5, 10_000, cell=SEVERAL))[PAGE_ROOM].processor == 0
 
 
+def test_what_workers_of_mariadb_wait_for_pages_that_are_written() -> None:
+    """A read of 50 µs and a write of 40: four workers take a part of the read, and wait as long for
+    each write."""
+    waited_for = (
+        POOL_RULES["mariadb"].cleaner(SMALL_MIB << 20).waited_for(1, (SMALL_MIB << 20) // PAGE)
+    )
+    assert 0.5 < waited_for < 1
+
+    def cell(cell: Cell, read: float, writes: int) -> Measured:
+        seconds = 0.5 + 10_000 * read * US + writes * waited_for * 40 * US
+        one = applied(seconds, 0.5, 10_000, cell=cell)
+        return replace(one, page_writes=writes, server_version="10.11.18-MariaDB")
+
+    alone = cell(CELL, 50, 15_000)
+    found = prices(alone, cell(SEVERAL, 50 * PROCESSOR_SHARE / 2, 12_000))
+    assert found[PAGE_READ].processor + found[PAGE_READ].waiting == pytest.approx(50 * US)
+    assert found[PAGE_WRITE].waiting == pytest.approx(40 * US)
+    assert found[PAGE_ROOM].processor == 0
+    # without several workers nothing tells them apart
+    found = prices(alone)
+    read, write = found[PAGE_READ], found[PAGE_WRITE]
+    both = 50 + 1.5 * waited_for * 40
+    assert read.processor + read.waiting + 1.5 * waited_for * write.waiting == pytest.approx(
+        both * US
+    )
+    # four workers that take as long as one show no price of a read at all: a part is kept
+    found = prices(alone, cell(SEVERAL, 50 + 60, 15_000))
+    assert found[PAGE_READ].processor + found[PAGE_READ].waiting == pytest.approx(
+        both * LEAST_READ * US
+    )
+    # neither does a server of MySQL, whose workers wait for none
+    mysql = replace(alone, server_version="9.7.4")
+    assert prices(mysql)[PAGE_READ].waiting == pytest.approx(both * (1 - PROCESSOR_SHARE) * US)
+
+
 @pytest.mark.parametrize(
     "one",
     [
@@ -85,7 +123,8 @@ def test_what_other_threads_do_shows_where_workers_share_the_cores() -> None:
     ids=["hardly any read", "quicker than in memory", "another cell"],
 )
 def test_what_shows_no_price_gives_none(one: Measured) -> None:
-    assert prices(one) == prices() == {name: USUAL[name] for name in (PAGE_READ, PAGE_ROOM)}
+    names = PAGE_READ, PAGE_ROOM, PAGE_WRITE
+    assert prices(one) == prices() == {name: USUAL[name] for name in names}
 
 
 def test_a_calibration_takes_the_price_and_no_unit_follows_from_the_cell(tmp_path: Path) -> None:

@@ -98,6 +98,18 @@ def test_the_threads_that_make_room_for_pages_share_the_cores() -> None:
         assert seconds(clock, turns) == pytest.approx(expected), (workers, cores)
 
 
+def test_all_stop_who_read_pages_while_one_waits_for_writes() -> None:
+    """Of its 9 seconds of waiting 8 are such: others that read pages wait for the end of those,
+    one that reads none does not."""
+    first = Turn(1.0, 9.0, 10, 1, 1, 1, stopped=8.0)
+    others = [Turn(1.0, 1.0, 10, 1, 1, 2), Turn(1.0, 0.0, 0, 1, 1, 3)]
+    clock = WorkClock(4, parallel_type="optimistic", preserve_order=False)
+    assert clock.take(0.0, first) == 10.0
+    assert clock.take(0.0, others[0]) == 10.0  # commits keep the order in MariaDB
+    alone = WorkClock(machine=Machine(2))
+    assert [alone.take(0.0, turn) for turn in (first, *others)] == [10.0, 12.0, 13.0]
+
+
 def test_the_coordinator_reads_one_transaction_after_the_other() -> None:
     machine = Machine(coordinator_transaction=0.5, coordinator_event=0.5)
     clock = WorkClock(16, machine=machine, parallel_type="optimistic")

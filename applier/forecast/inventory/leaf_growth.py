@@ -79,15 +79,15 @@ class LeafGrowth:
         self.held = held
         self._pieces: dict[int, _Pieces] = {}
 
-    def find(self, place: EntryPlace, now: float) -> int:
-        """Somebody looks for an entry."""
+    def find(self, place: EntryPlace, now: float, *, changes: bool = False) -> int:
+        """Somebody looks for an entry, and `changes` it or not."""
         pieces = self._pieces.get(place.leaf)
         number = pieces.numbers[pieces.at(place.within)] if pieces else 0
-        return self.held.touch(_page(place.leaf, number), now)
+        return self.held.touch(_page(place.leaf, number), now, changes=changes)
 
     def add(self, place: EntryPlace, now: float) -> int:
         """An entry comes in."""
-        read = self.find(place, now)
+        read = self.find(place, now, changes=True)
         pieces, at = self._counted(place, 1)
         if pieces.entries[at] > place.most and len(pieces.numbers) < MOST_PIECES:
             read += self._latch_neighbours(place.leaf, at, now)
@@ -99,7 +99,7 @@ class LeafGrowth:
         pieces, at = self._counted(place, -1)
         if place.is_buffered and _page(place.leaf, pieces.numbers[at]) not in self.held:
             return 0
-        read = self.find(place, now)
+        read = self.find(place, now, changes=True)
         if pieces.entries[at] < place.most * MERGE_THRESHOLD:
             read += self._latch_neighbours(place.leaf, at, now)
             pieces.merge(at, place.most)
@@ -123,7 +123,7 @@ class LeafGrowth:
             right = _page(leaf, numbers[at + 1])
         else:
             right = _page(leaf + 1, behind.numbers[0] if behind else 0)
-        return self.held.touch(left, now) + self.held.touch(right, now)
+        return sum(self.held.touch(page, now, changes=False) for page in (left, right))
 
 
 def _page(leaf: int, number: int) -> int:

@@ -8,13 +8,16 @@ buf0flu.cc, which are alike in 5.7 and 9.7.
 - The page cleaner frees pages at the tail until innodb_lru_scan_depth of them are free. MySQL's
   does so once a second, and at once when a thread finds no free one: where rows are changed, the
   pages at the tail are changed ones, and have to be written first (buf_LRU_get_free_block).
-  MariaDB's is woken when half as many are free (need_LRU_eviction). So a pool that reads many pages
-  is emptied in strides (what is left of it stands beside `POOL_RULES`).
+  MariaDB's is woken when half as many are free (need_LRU_eviction); it writes changed pages and
+  frees those that it finds unchanged, so that a page goes that nobody has changed since a round
+  before. So a pool that reads many pages is emptied in strides (what is left of it stands beside
+  `POOL_RULES`).
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from itertools import chain
 
 from applier.forecast.inventory.pool_rules import PageCleaner
 
@@ -26,6 +29,8 @@ FEWEST_PAGES = 512
 OLD_SECONDS = 1.0
 NEVER_MOVED = 0
 """What a page's clock says that was read into the old part and is young since the border moved."""
+EXTENT_SHIFT = 6
+"""64 pages: those of an extent are neighbours (innodb_flush_neighbors, ON in MariaDB)."""
 YOUNG_SHARE = (1 - OLD_SHARE) / 4
 """Of the pool: so many pages have to go before a young page moves again."""
 
@@ -42,6 +47,10 @@ class MidpointLru:
         self.gone = 0
         """Pages so far."""
         self._cleaned = 0.0
+        self._changed = set[int]()
+        """Pages that are not written yet; kept where the cleaner asks."""
+        self.waited_for = 0.0
+        """Pages so far that workers waited for until they were written."""
 
     def __len__(self) -> int:
         return len(self._first_use)
@@ -49,8 +58,10 @@ class MidpointLru:
     def __contains__(self, page: int) -> bool:
         return page in self._first_use
 
-    def touch(self, page: int, now: float) -> bool:
-        """Uses a page; whether it had to be read."""
+    def touch(self, page: int, now: float, *, changes: bool = True) -> bool:
+        """Uses a page, and `changes` it or not; whether it had to be read."""
+        if changes and self.cleaner.most_written:
+            self._changed.add(page)
         if now - self._cleaned >= self.cleaner.seconds:
             self._clean(now)
         first_use = self._first_use.get(page)
@@ -72,6 +83,8 @@ class MidpointLru:
 
     def create(self, page: int, now: float) -> None:
         """Makes a page, which nobody reads: it begins young."""
+        if self.cleaner.most_written:
+            self._changed.add(page)
         if now - self._cleaned >= self.cleaner.seconds:
             self._clean(now)
         if page not in self._first_use:
@@ -94,11 +107,47 @@ class MidpointLru:
     def _clean(self, now: float) -> None:
         """A round of the page cleaner."""
         self._cleaned = now
+        if self.cleaner.most_written:
+            self._write()
+            return
         while len(self._first_use) > self.pages - self.cleaner.free:
             page, _ = (self._old or self._young).popitem(last=False)
             del self._first_use[page]
             self.gone += 1
         self._balance()
+
+    def _write(self) -> None:
+        """A round that writes changed pages and frees the others."""
+        held, writing = len(self._first_use), set[int]()
+        least, gone = self.pages - self.cleaner.free, list[int]()
+        for page in chain(self._old, self._young):
+            if held - len(gone) <= least:
+                break
+            if page in self._changed:
+                if len(writing) >= self.cleaner.most_written:
+                    break
+                free = self.pages - held + len(gone)
+                self._write_one(page, writing, held >= FEWEST_PAGES and free >= self.cleaner.low)
+            elif page not in writing:
+                gone.append(page)
+        for page in gone:
+            (self._old if page in self._old else self._young).pop(page)
+            del self._first_use[page]
+        self.gone += len(gone)
+        self.waited_for += self.cleaner.waited_for(len(writing), held)
+        self._balance()
+
+    def _write_one(self, page: int, writing: set[int], with_neighbours: bool) -> None:
+        """Adds a page to those that are being written and, when asked, the changed ones around
+        it."""
+        self._changed.discard(page)
+        writing.add(page)
+        for step in (-1, 1) if with_neighbours else ():
+            one = page + step
+            while one in self._changed and one >> EXTENT_SHIFT == page >> EXTENT_SHIFT:
+                self._changed.discard(one)
+                writing.add(one)
+                one += step
 
     def _balance(self) -> None:
         """Moves the border between young and old pages."""

@@ -12,16 +12,33 @@ PAGE = 16 * 1024
 FEWEST_HELD = 256
 """BUF_LRU_MIN_LEN: of a shorter list the page cleaner frees nothing."""
 LARGE_POOL, INSTANCES = 1 << 30, 8
+DOUBLEWRITE_PAGES = 128
+"""Written together (buf_dblwr_t): a MariaDB 10.11.18 wrote 124 at a time, 15,764 pages in 127."""
+USES_A_WRITE = 0.5
+"""Pages that workers use in the time that one is written, where they wait for none."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageCleaner:
     """Frees pages of a pool until `free` of them are, when fewer than `low` are free or, if that is
-    sooner, after `seconds`."""
+    sooner, after `seconds`.
+
+    Changed pages are written and freed, or, where a round writes `most_written` at most, written
+    and left to the next round (MariaDB's buf_flush_LRU_list_batch)."""
 
     free: float
     low: float = 1.0
     seconds: float = math.inf
+    most_written: int = 0
+
+    def waited_for(self, written: int, held: int) -> float:
+        """Pages that workers wait for while a round writes so many of those that are held: nobody
+        changes a page until it is written, so that they come to a stop at the first that is under
+        way, sooner the fewer others there are. Nobody waits where pages are freed at once."""
+        if not self.most_written:
+            return 0.0
+        uses = held / DOUBLEWRITE_PAGES
+        return written * max(1 - uses * USES_A_WRITE / DOUBLEWRITE_PAGES, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +48,13 @@ class PoolRules:
     `scan_depth`: innodb_lru_scan_depth, pages that the page cleaner keeps free in each instance. It
     is woken when a share `woken_below` of them is free, and goes round every `round_seconds`.
     `left`: pages that a round leaves at least; fewer than FEWEST_HELD, as that counts those that
-    are still being written. `rollback_segments`: those that transactions take turns in.
+    are still being written. `left_share`: of the pool, where it is fewer. `most_written`: as in
+    PageCleaner. `rollback_segments`: those that transactions take turns in.
     `own_pages`: in the pool of a new server that has just started, besides those of rollback
     segments. `history`, `history_seconds`: how far purge is behind, in transactions and in time.
-    `cut_after`: transactions of which the history is cut off at once. `gtid_rows`: that the replica
-    writes for a transaction's GTID (mysql.gtid_executed, where it has no binary log of its own).
+    `cut_after`: transactions of which the history is cut off at once. `cut_seconds`: it is cut off
+    that often, and all headers are read. `gtid_rows`: that the replica writes for a transaction's
+    GTID (mysql.gtid_executed, where it has no binary log of its own).
     `change_buffer`: whether changes of secondary indexes wait there by default.
     """
 
@@ -43,12 +62,15 @@ class PoolRules:
     woken_below: float = 0.0
     round_seconds: float = 1.0
     left: int = 32
+    left_share: float = 1.0
+    most_written: int = 0
     instances: int = INSTANCES
     rollback_segments: int = 0
     own_pages: int = 0
     history: int = 90
     history_seconds: float = 0.0
     cut_after: int = 420
+    cut_seconds: float = math.inf
     gtid_rows: int = 0
     change_buffer: bool = False
 
@@ -56,9 +78,10 @@ class PoolRules:
         """What frees pages of a pool of so many bytes."""
         pages = pool_bytes / PAGE
         instances = self.instances if pool_bytes >= LARGE_POOL else 1
-        most, free = max(pages - self.left * instances, 1.0), float(self.scan_depth * instances)
+        left = int(min(self.left, pages * self.left_share - 1))
+        most, free = max(pages - left * instances, 1.0), float(self.scan_depth * instances)
         low = max(min(free * self.woken_below, pages - FEWEST_HELD * instances), 1.0)
-        return PageCleaner(min(free, most), low, self.round_seconds)
+        return PageCleaner(min(free, most), low, self.round_seconds, self.most_written)
 
 
 _OLD = PoolRules(own_pages=60, history=10, cut_after=160, change_buffer=True)
@@ -73,12 +96,15 @@ _MARIADB = PoolRules(
     scan_depth=1536,
     woken_below=1 / 2,
     round_seconds=math.inf,
-    left=128,
+    left=FEWEST_HELD,
+    left_share=1 / 20,
+    most_written=2000,
     instances=1,
     rollback_segments=128,
     own_pages=60,
     history=0,
     history_seconds=0.5,
+    cut_seconds=0.1,
 )
 POOL_RULES = _MYSQL | {"mariadb": _MARIADB}
 """Version -> its rules.
@@ -95,9 +121,12 @@ POOL_RULES = _MYSQL | {"mariadb": _MARIADB}
   transactions a second, 1,000 to 2,700 with 2,800 and 2,000 to 5,000 with 7,700, in rounds of 75 to
   100.
 - With 14 MiB, which are 896 pages, a round freed 857 and 870 of them on a 9.7.4 (two loads; 66,860
-  in 78 rounds and 91,366 in 105, buffer_LRU_batch_% of innodb_metrics), 775 and 835 on a 5.7.29. A
-  MariaDB 10.11.18 held 120 to 290 of 886, and with 57 MiB 2,076 to 2,772 of 3,608
-  (need_LRU_eviction, buf_flush_LRU_list_batch).
+  in 78 rounds and 91,366 in 105, buffer_LRU_batch_% of innodb_metrics), 775 and 835 on a 5.7.29.
+- A MariaDB begins a round above FEWEST_HELD pages (need_LRU_eviction) and ends it at a twentieth of
+  the pool, or at innodb_io_capacity_max (2,000) pages written. A 10.11.18 held 120 to 290 of 886;
+  with 57 MiB it freed some 750 in each of 14 rounds and wrote 1,300 to 2,000, for 60 ms.
+- Each call of its purge reads the headers of all rollback segments (trx_purge_truncate_history): 8
+  a second where a read takes 0.5 ms more, 10 to 28 else.
 - innodb_change_buffering is "all" by default, "none" from 8.4 on and in MariaDB from 10.5.15 on.
 """
 UNKNOWN = PoolRules()

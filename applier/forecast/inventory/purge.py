@@ -58,7 +58,7 @@ class Purge:
             done = self._history.popleft()
             self._pages -= done.page_count
             read += sum(self.growth.remove(place, now) for place in done.entries)
-            read += sum(self.held.touch(page, now) for page in done.pages)
+            read += sum(self.held.touch(page, now, changes=False) for page in done.pages)
         return read
 
     def _is_due(self, now: float) -> bool:

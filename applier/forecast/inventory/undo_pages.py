@@ -10,13 +10,16 @@ A row that takes the place of a deleted one is a changed row here
 
 The end of the history is cut off once in 128 rounds of purge (`PoolRules.cut_after` in
 transactions): a 9.7.4 did it 29 times in 3,789 rounds, for 12,000 transactions. That reads the
-headers and undo logs of all that the history holds (trx_purge_truncate_rseg).
+headers and undo logs of all that the history holds (trx_purge_truncate_rseg). MariaDB's purge does
+it each time (trx_purge_truncate_history), and reads the headers of all segments.
 
 All of these are pages that a small pool does not have for tables: some 600 of a 9.7.4 (seen in
 information_schema.INNODB_BUFFER_PAGE), and the new ones.
 """
 
 from __future__ import annotations
+
+import math
 
 from applier.forecast.inventory.midpoint_lru import MidpointLru
 
@@ -32,8 +35,12 @@ AT_START = 2
 class UndoPages:
     """Of so many rollback segments. Their pages have negative numbers."""
 
-    def __init__(self, segments: int, held: MidpointLru, cut_after: int) -> None:
-        self.held, self.cut_after = held, cut_after
+    def __init__(
+        self, segments: int, held: MidpointLru, cut_after: int, cut_seconds: float = math.inf
+    ) -> None:
+        self.held, self.cut_after, self.cut_seconds = held, cut_after, cut_seconds
+        self._cut = 0.0
+        """When it was cut off last."""
         self._used = [0.0] * segments
         self._logs = [-1 - AT_START * at for at in range(segments)]
         """Segment -> the page of its undo log of changed rows."""
@@ -78,7 +85,11 @@ class UndoPages:
     def cut(self, now: float) -> int:
         """Behind a transaction: cuts off the end of the history when it is time to; how many pages
         are read."""
-        if self._transactions % self.cut_after:
+        pages = self._history
+        if now - self._cut >= self.cut_seconds:
+            self._cut = now
+            pages.update(dict.fromkeys(-2 - AT_START * at for at in range(len(self._used))))
+        elif self._transactions % self.cut_after:
             return 0
-        pages, self._history = self._history, {}
+        self._history = {}
         return sum(self.held.touch(page, now) for page in pages)

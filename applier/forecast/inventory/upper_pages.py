@@ -61,4 +61,4 @@ class UpperPages:
         return self._touch(base, range(OF_THE_SERVER), now)
 
     def _touch(self, base: int, pages: Iterable[int], now: float) -> int:
-        return sum(self.held.touch(base | page, now) for page in pages)
+        return sum(self.held.touch(base | page, now, changes=False) for page in pages)

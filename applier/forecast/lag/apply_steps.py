@@ -15,9 +15,9 @@ from applier.timing.clock_steps import Clock, take
 from applier.timing.lag import START, add_lag
 
 (
-    FACTOR, SYNC, PAGE_PROCESSOR, PAGE_WAITING, PAGE_ROOM, READY,
+    FACTOR, SYNC, PAGE_PROCESSOR, PAGE_WAITING, PAGE_ROOM, PAGE_WRITE, READY,
     DONE, END_LAG, SECONDS, LOOKUP, SPAN, PAGE_READS, PAGE_SECONDS, LEVEL_AT, RUN_NUMBERS,
-) = range(15)  # fmt: skip
+) = range(16)  # fmt: skip
 """Places in `Run.numbers`: settings, then what was found so far. LEVEL_AT is NaN while the replica
 never was level."""
 
@@ -42,13 +42,14 @@ class Turns(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """Their parts: one value each. `price` is a place in `PartPrices`; `pages` and `waits` are
-    empty where no page is read."""
+    """Their parts: one value each. `price` is a place in `PartPrices`; `pages`, `waits` and
+    `writes` (`pool.PageReads`) are empty where no page is read."""
 
     price: array[int]
     row_bytes: array[int]
     pages: array[float]
     waits: array[float]
+    writes: array[float]
 
 
 class PartPrices(NamedTuple):
@@ -121,7 +122,8 @@ def apply(turns: Turns, parts: Parts, prices: PartPrices, run: Run, outcome: Out
     numbers = run.numbers
     part = database = 0
     for at in range(len(turns.arrival)):
-        seconds, lookup, pages, waits = turns.base[at] * numbers[FACTOR], 0.0, 0.0, 0.0
+        seconds, lookup = turns.base[at] * numbers[FACTOR], 0.0
+        pages, waits, writes = 0.0, 0.0, 0.0
         scanned, scan = -1, 0.0
         while part < turns.part_end[at]:
             price = parts.price[part]
@@ -130,13 +132,16 @@ def apply(turns: Turns, parts: Parts, prices: PartPrices, run: Run, outcome: Out
             if len(parts.pages):
                 pages += parts.pages[part]
                 waits += parts.waits[part]
+                writes += parts.writes[part]
             if prices.scanned[price] >= 0 and prices.lookup[price] >= scan:
                 scanned, scan = prices.scanned[price], prices.lookup[price]
             part += 1
-        page_cost = pages * numbers[PAGE_PROCESSOR] + waits * numbers[PAGE_WAITING]
+        stopped = writes * numbers[PAGE_WRITE]
+        waiting = waits * numbers[PAGE_WAITING] + stopped
+        page_cost = pages * numbers[PAGE_PROCESSOR] + waiting
         turn = run.turn
         turn[1] = seconds + pages * numbers[PAGE_PROCESSOR]
-        turn[2] = waits * numbers[PAGE_WAITING]
+        turn[2] = waiting
         turn[3] = pages
         turn[4] = events_in_log(turns.events[at])
         turn[5] = turns.last_committed[at]
@@ -145,7 +150,7 @@ def apply(turns: Turns, parts: Parts, prices: PartPrices, run: Run, outcome: Out
         turn[9], turn[10] = scanned, scan + (page_cost if scanned >= 0 else 0.0)
         turn[11], turn[12] = turns.domain[at], turns.commit_id[at]
         turn[13], turn[14] = turns.flags[at], turns.log_bytes[at]
-        turn[15] = waits * numbers[PAGE_ROOM]
+        turn[15], turn[16] = waits * numbers[PAGE_ROOM], stopped
         database = turns.database_end[at]
         outcome.seconds[at] = seconds + page_cost + numbers[SYNC]
         outcome.lookup[at] = lookup
@@ -197,6 +202,7 @@ def charge(
             if len(parts.pages):
                 cost += parts.pages[part] * run.numbers[PAGE_PROCESSOR]
                 cost += parts.waits[part] * run.numbers[PAGE_WAITING]
+                cost += parts.writes[part] * run.numbers[PAGE_WRITE]
                 charges.page_reads[table] += parts.pages[part]
             charges.seconds[table] += cost
             charges.lookup[table] += prices.lookup[price]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from applier.binlog.columnar.control import GtidKind, Summed, SummedEvent
+from applier.forecast.inventory.pool import PageReads
 from applier.forecast.lag.apply_steps import Parts, Turns
 from applier.forecast.lag.part_kinds import PartCounts, PartKind, part_kind
 from applier.forecast.prices.pricing import Part, TableState
@@ -56,7 +57,7 @@ class BatchParts:
 
     def for_steps(self) -> Parts:
         """As `apply_steps` takes them; no page is read."""
-        columns: Any = (self.price, self.row_bytes, np.zeros(0), np.zeros(0))
+        columns: Any = (self.price, self.row_bytes, *(np.zeros(0) for _ in PageReads._fields))
         return Parts(*columns)
 
 

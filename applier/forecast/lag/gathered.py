@@ -33,7 +33,7 @@ class Gathered:
         self.turns = Turns(array("d"), array("d"), *(array("q") for _ in range(10)))
         self.price: array[int] = array("q")
         self.row_bytes: array[int] = array("q")
-        self.pages = {work: (array("d"), array("d")) for work in self._works}
+        self.pages = {work: tuple(array("d") for _ in PageReads._fields) for work in self._works}
 
     def part(self, price: int, row_bytes: int) -> None:
         """A part of the next transaction."""
@@ -43,9 +43,8 @@ class Gathered:
     def reads(self, found: Mapping[Scenario, Sequence[PageReads]]) -> None:
         """The pages that the parts of the next transaction read, for each pool."""
         for work, reads in found.items():
-            pages, waits = self.pages[work]
-            pages.extend(one.pages for one in reads)
-            waits.extend(one.waits for one in reads)
+            for column, values in zip(self.pages[work], zip(*reads, strict=True), strict=False):
+                column.extend(values)
 
     def transaction(self, load: TransactionLoad, arrival: float, base: float) -> None:
         """The transaction of these parts. `base`: seconds besides rows."""
@@ -69,5 +68,6 @@ class Gathered:
 
     def parts(self, work: Scenario | None) -> Parts:
         """The parts, with the pages that this pool does not hold; None where none is read."""
-        pages, waits = self.pages.get(work, (NO_PAGES, NO_PAGES)) if work else (NO_PAGES, NO_PAGES)
-        return Parts(self.price, self.row_bytes, pages, waits)
+        none = (NO_PAGES,) * len(PageReads._fields)
+        pages, waits, writes = self.pages.get(work, none) if work else none
+        return Parts(self.price, self.row_bytes, pages, waits, writes)

@@ -334,7 +334,7 @@ class Forecast:
             own_rows = work.pool_rules.gtid_rows if load.gtid else 0
             undo = pool.commit(load.rows - new_rows, new_rows + own_rows)
             if reads:
-                reads[0] = PageReads(reads[0].pages + undo.pages, reads[0].waits + undo.waits)
+                reads[0] = PageReads(*map(sum, zip(reads[0], undo, strict=True)))
             pool.now += base * run.scenario.factor + run.sync
             pool.now += sum(map(run.seconds_of, parts, (mine.row_bytes for mine in applied), reads))
         return found

@@ -8,7 +8,13 @@ from math import inf, isnan, nan
 
 from applier.forecast.inventory.pool import NO_READS, PageReads
 from applier.forecast.lag import apply_steps as steps
-from applier.forecast.prices.calibration import PAGE_READ, PAGE_ROOM, SHARED, TimePrice
+from applier.forecast.prices.calibration import (
+    PAGE_READ,
+    PAGE_ROOM,
+    PAGE_WRITE,
+    SHARED,
+    TimePrice,
+)
 from applier.forecast.prices.pricing import Pricer
 from applier.forecast.prices.scenario import Scenario
 from applier.timing.clock_steps import TURN_NUMBERS
@@ -45,6 +51,7 @@ class ScenarioRun:
         numbers[steps.PAGE_PROCESSOR] = page.processor * scenario.factor
         numbers[steps.PAGE_WAITING] = waiting * scenario.factor
         numbers[steps.PAGE_ROOM] = shared[PAGE_ROOM].processor * scenario.factor
+        numbers[steps.PAGE_WRITE] = shared[PAGE_WRITE].waiting * scenario.factor
         numbers[steps.READY], numbers[steps.LEVEL_AT] = -inf, nan
         self.numbers = steps.Run(
             array("d", numbers), self.clock.numbers, self.saturated.numbers, self.curve.numbers,
@@ -104,7 +111,8 @@ class ScenarioRun:
 
     def part_seconds(self, parts: steps.Parts, part: int) -> float:
         """What a part of a transaction takes."""
-        reads = PageReads(parts.pages[part], parts.waits[part]) if len(parts.pages) else NO_READS
+        columns = parts.pages, parts.waits, parts.writes
+        reads = PageReads(*(one[part] for one in columns)) if len(parts.pages) else NO_READS
         return self.seconds_of(parts.price[part], parts.row_bytes[part], reads)
 
     def seconds_of(self, price: int, row_bytes: int, reads: PageReads) -> float:
@@ -115,6 +123,7 @@ class ScenarioRun:
             + row_bytes * prices.byte_seconds[price]
             + reads.pages * self._number(steps.PAGE_PROCESSOR)
             + reads.waits * self._number(steps.PAGE_WAITING)
+            + reads.writes * self._number(steps.PAGE_WRITE)
         )
 
     def utilisation(self, duration: float) -> float | None:

@@ -56,6 +56,8 @@ class Measured:
     right before it; 0 for a cell that is so itself."""
     page_reads: float = 0.0
     """Pages that the server read meanwhile, counted for a cell with a `pool`."""
+    page_writes: float = 0.0
+    """Pages that it wrote."""
     round: int = 0
     """A grid is gone through several times: a machine's speed may change for minutes."""
 
@@ -74,7 +76,8 @@ class Measured:
                 "seconds": self.seconds,
                 "log_bytes": self.log_bytes,
             }
-            | {"beside_seconds": self.beside_seconds, "page_reads": self.page_reads}
+            | {"beside_seconds": self.beside_seconds}
+            | {"page_reads": self.page_reads, "page_writes": self.page_writes}
             | {"round": self.round}
             | {
                 _column("unit", name): amount
@@ -95,9 +98,10 @@ class Measured:
             name: int(value) for name, value in told.items() if value is not None and value == value
         }
         head = row["target"], row["server_version"], float(row["seconds"]), int(row["log_bytes"])
-        beside = float(row.get("beside_seconds", 0.0))
-        reads = float(row.get("page_reads", 0.0))
-        return cls(cell, *head, amounts, counters, beside, reads, int(row["round"]))
+        beside, reads, writes = (
+            float(row.get(name, 0.0)) for name in ("beside_seconds", "page_reads", "page_writes")
+        )
+        return cls(cell, *head, amounts, counters, beside, reads, writes, int(row["round"]))
 
 
 def _column(kind: str, name: str) -> str:
@@ -333,7 +337,7 @@ def arrow_schema() -> Any:
         ("seconds", pa.float64()),
         ("log_bytes", pa.int64()),
     ]
-    columns += [("beside_seconds", pa.float64()), ("page_reads", pa.float64())]
+    columns += [(name, pa.float64()) for name in ("beside_seconds", "page_reads", "page_writes")]
     columns += [("round", pa.int64())]
     columns += [(_column("unit", name), pa.float64()) for name in UNITS]
     columns += [(_column("handler", name), pa.int64()) for name in COUNTERS]

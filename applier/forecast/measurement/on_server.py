@@ -39,7 +39,7 @@ from applier.forecast.measurement.page_splits import counting, page_splits, with
 from applier.forecast.measurement.pool_reads import (
     BESIDE_MIB,
     can_resize,
-    pages_read,
+    page_counts,
     resize_pool,
 )
 from applier.forecast.measurement.server_words import ServerWords
@@ -163,7 +163,7 @@ class ServerTarget:
                     )
                 )
                 before = page_splits(self.server) if cell.full else 0
-                read = pages_read(self.server) if cell.pool else 0
+                pages = page_counts(self.server) if cell.pool else []
                 seconds = self._by_relay_log(log) if self.relay_folder else self._by_statements(log)
                 if cell.workers > 1:  # one worker's wait for a core is no time of all
                     seconds += self.queue_seconds
@@ -172,12 +172,13 @@ class ServerTarget:
                 )
                 if cell.full:
                     work = with_splits(work, page_splits(self.server) - before)
-                taken.append(
-                    Measured(
-                        cell, self.name, self.server_version, seconds, log.stat().st_size, work,
-                        page_reads=pages_read(self.server) - read if cell.pool else 0,
-                    )
-                )  # fmt: skip
+                one = Measured(
+                    cell, self.name, self.server_version, seconds, log.stat().st_size, work
+                )
+                if pages:
+                    reads, writes = map(int.__sub__, page_counts(self.server), pages)
+                    one = replace(one, page_reads=reads, page_writes=writes)
+                taken.append(one)
             return middle(taken)
 
     def __enter__(self) -> ServerTarget:

@@ -6,7 +6,9 @@ the server says it has read, is the price. So it holds the read itself, and what
 room: another page is evicted first, and as a rule it has to be written, too.
 
 That is done once more with several workers, which read side by side, but share what other threads
-do for that room: the page cleaner and those that write.
+do for that room: the page cleaner and those that write. Where workers wait for pages until they are
+written (MariaDB, `PageCleaner.waited_for`), one waits as long as several for each of them: what one
+worker takes more for a read is the read itself, and the rest is that wait.
 """
 
 from __future__ import annotations
@@ -18,11 +20,11 @@ from dataclasses import replace
 
 from applier.error_codes import Code
 from applier.errors import InputError
-from applier.forecast.inventory.pool_rules import PAGE
+from applier.forecast.inventory.pool_rules import PAGE, POOL_RULES
 from applier.forecast.measurement.measured import Measured
 from applier.forecast.measurement.measurement_grid import FAR_ROWS, SINGLES, Cell
 from applier.forecast.measurement.server_words import ServerWords
-from applier.forecast.prices.calibration import PAGE_READ, PAGE_ROOM, TimePrice
+from applier.forecast.prices.calibration import PAGE_READ, PAGE_ROOM, PAGE_WRITE, TimePrice
 from applier.mysql.client.connection import Server
 from applier.timing.work_clock import Machine, spins
 from lookup.table_shape import PRIMARY
@@ -34,6 +36,8 @@ CELL = Cell(PRIMARY, FAR_ROWS, "update", 1, 1, SINGLES, filler=200, pool=SMALL_M
 SEVERAL = replace(CELL, workers=4)
 PROCESSOR_SHARE = 0.35
 """Of what a read takes: the worker of a 9.7.4 had 72 µs of a processor for each of 190."""
+LEAST_READ = 0.2
+"""Of the difference that one worker shows: as much at least is the read itself."""
 FEWEST_READS = 1_000
 """Fewer say nothing: a server reads pages of its own as well."""
 RESIZE_SECONDS = 60.0
@@ -91,29 +95,59 @@ def resize_pool(server: Server, size: int) -> None:
         time.sleep(POLL_SECONDS)
 
 
-def pages_read(server: Server) -> int:
-    """Since the server's start."""
-    return int(str(server.texts("SHOW GLOBAL STATUS LIKE 'Innodb_pages_read'")[0][1]))
+def page_counts(server: Server) -> list[int]:
+    """Pages that were read, and written, since the server's start."""
+    return [
+        int(str(server.texts(f"SHOW GLOBAL STATUS LIKE 'Innodb_pages_{what}'")[0][1]))
+        for what in ("read", "written")
+    ]
 
 
 def read_prices(
     measured: Sequence[Measured], *, cores: int, usual: Mapping[str, TimePrice]
 ) -> dict[str, TimePrice]:
-    """The prices of a read and of room for a page, by their names in `calibration.SHARED`; the
-    `usual` ones where no cell shows them."""
-    prices = {name: usual[name] for name in (PAGE_READ, PAGE_ROOM)}
-    alone = [_seconds_a_page(one) for one in measured if _shows_reads(one, CELL)]
-    if alone:
-        price = statistics.median(alone)
-        prices[PAGE_READ] = TimePrice(price * PROCESSOR_SHARE, price * (1 - PROCESSOR_SHARE))
-    several = [one for one in measured if _shows_reads(one, SEVERAL)]
-    if several:
-        kind = ServerWords(rules_for(several[0].server_version)).parallel_type
-        worker_cores = Machine(cores, spins(kind, SEVERAL.workers)).worker_cores
+    """The prices of a read, of room for a page and of a write, by their names in
+    `calibration.SHARED`; the `usual` ones where no cell shows them."""
+    prices = {name: usual[name] for name in (PAGE_READ, PAGE_ROOM, PAGE_WRITE)}
+    alone, several = (
+        [one for one in measured if _shows_reads(one, cell)] for cell in (CELL, SEVERAL)
+    )
+    if not alone:
+        return prices
+    read = statistics.median(map(_seconds_a_page, alone))
+    written = statistics.median(map(_written_a_page, alone))
+    worker_cores = _worker_cores(alone[0].server_version, cores)
+    if written:
+        write = _write_seconds(several, read, written, PROCESSOR_SHARE / worker_cores)
+        prices[PAGE_WRITE], prices[PAGE_ROOM] = TimePrice(0.0, write), TimePrice(0.0)
+        read -= write * written
+    prices[PAGE_READ] = TimePrice(read * PROCESSOR_SHARE, read * (1 - PROCESSOR_SHARE))
+    if several and not written:
         seconds = statistics.median(map(_seconds_a_page, several))
-        room = seconds * min(worker_cores, SEVERAL.workers) - prices[PAGE_READ].processor
+        room = seconds * worker_cores - prices[PAGE_READ].processor
         prices[PAGE_ROOM] = TimePrice(max(room, 0.0))
     return prices
+
+
+def _write_seconds(
+    several: Sequence[Measured], read: float, written: float, side_by_side: float
+) -> float:
+    """What one write of a page takes, where one worker takes `read` seconds for a read and the
+    `written` pages that come with it: several take `side_by_side` of the read itself, and the
+    same for each write."""
+    most = read * (1 - LEAST_READ) / written
+    beside = statistics.median(map(_written_a_page, several)) if several else 0.0
+    if beside <= side_by_side * written:
+        return most / 2
+    seconds = statistics.median(map(_seconds_a_page, several))
+    found = (seconds - side_by_side * read) / (beside - side_by_side * written)
+    return min(max(found, 0.0), most)
+
+
+def _worker_cores(version: str, cores: int) -> float:
+    """Cores that the workers of SEVERAL have."""
+    kind = ServerWords(rules_for(version)).parallel_type
+    return min(Machine(cores, spins(kind, SEVERAL.workers)).worker_cores, SEVERAL.workers)
 
 
 def _shows_reads(one: Measured, cell: Cell) -> bool:
@@ -123,3 +157,10 @@ def _shows_reads(one: Measured, cell: Cell) -> bool:
 
 def _seconds_a_page(one: Measured) -> float:
     return (one.seconds - one.beside_seconds) / one.page_reads
+
+
+def _written_a_page(one: Measured) -> float:
+    """Pages that workers wait for until they are written, for one that is read."""
+    cleaner = POOL_RULES[rules_for(one.server_version).name].cleaner(SMALL_MIB << 20)
+    held = (SMALL_MIB << 20) // PAGE
+    return cleaner.waited_for(round(one.page_writes), held) / one.page_reads

@@ -22,7 +22,7 @@ from applier.forecast.prices.units import EVENTS_AROUND, EVENTS_OF_ROWS, UNITS, 
 from applier.whole_file import write_whole
 from lookup.versions import rules_for
 
-FORMAT = 8
+FORMAT = 9
 """1 lacked prices (of a statement, of a read behind a deleted row of its value), and its others
 were too high for it; LACKS says of the others what is not in them."""
 HINT = "write a new one with `binlag measure --output FILE`"
@@ -39,21 +39,23 @@ class TimePrice:
 APPLIER, STATEMENTS = "replication applier", "BINLOG statements"
 """What applied the cells of a calibration: a server's own thread, or a client's session."""
 OWN_LOG = "own log event"
-PAGE_READ, PAGE_ROOM = "page read", "room for a page"
+PAGE_READ, PAGE_ROOM, PAGE_WRITE = "page read", "room for a page", "page write"
 SHARED: dict[str, TimePrice] = {
     "sync": TimePrice(64e-6, 36e-6),
     PAGE_READ: TimePrice(60e-6, 110e-6),
     PAGE_ROOM: TimePrice(60e-6),
+    PAGE_WRITE: TimePrice(0.0, 35e-6),
     "coordinator transaction": TimePrice(10e-6),
     "coordinator event": TimePrice(4e-6),
     OWN_LOG: TimePrice(3e-6),
 }
 """What unit prices do not hold, and its price where nobody measured it: a sync of one log at a
 commit, a page read into the buffer pool, the processor time of other threads that make room for it,
-what the coordinator takes to read a transaction and each of its events, and an event of the binary
-log that a replica writes itself. Of 9.7.4 with sysbench's oltp_write_only in twelve settings, 2
-cores, a virtual disk; pages: the cells of `pool_reads`; the last one: docs/design/accuracy.md. No
-cell shows it, since a server must be started anew for it."""
+a page that workers wait for until it is written (MariaDB's, `PageCleaner.waited_for`), what the
+coordinator takes to read a transaction and each of its events, and an event of the binary log that
+a replica writes itself. Of 9.7.4 with sysbench's oltp_write_only in twelve settings, 2 cores, a
+virtual disk; pages: the cells of `pool_reads`; the last one: docs/design/accuracy.md. No cell shows
+it, since a server must be started anew for it."""
 RELAXED = {"innodb_flush_log_at_trx_commit": "2", "sync_binlog": "0"}
 """Commits as unit prices are measured: syncs come on top."""
 DURABLE = {"innodb_flush_log_at_trx_commit": "1", "sync_binlog": "1"}
@@ -64,7 +66,10 @@ LACKS = {
     5: "a page read costs what the shipped prices say",
     6: "what a page costs more the larger the tables are comes from tables of 20 to 40 MB",
     7: "what workers share of a page read is as much as it was elsewhere",
+    8: "a page read holds what workers wait for pages that are written",
 }
+NO_WRITES = 8
+"""Up to this format there was no price of a page write, which only MariaDB's pools ask for."""
 UNMEASURED_READS = 5
 """Up to this format the price of a page read was one that had been assumed."""
 ONE_FAR_PRICE, OF_A_DOUBLING = 6, 0.4
@@ -262,7 +267,12 @@ def _of(data: dict[str, Any], source: str) -> Calibration:
         raise ValueError(
             f"it is of format {form}, and its prices do not fit the units of format {FORMAT}"
         )
-    lacking = [what for older, what in LACKS.items() if form <= older]
+    waits_for_writes = rules_for(data["server_version"]).name == "mariadb"
+    lacking = [
+        what
+        for older, what in LACKS.items()
+        if form <= older and (older != NO_WRITES or waits_for_writes)
+    ]
     assumed = tuple(f"the calibration is of format {form}: {what}" for what in lacking)
     if lacking:
         units = {name: one for name, one in units.items() if name not in SPLITS_OF_ALL_VISITS}
@@ -275,6 +285,8 @@ def _of(data: dict[str, Any], source: str) -> Calibration:
     if form <= UNMEASURED_READS:
         ships = default_calibration(rules_for(data["server_version"]).name)
         shared[PAGE_READ] = ships.shared[PAGE_READ]
+    if form <= NO_WRITES:
+        shared[PAGE_WRITE] = TimePrice(0.0)
     unknown += [name for name in shared if name not in SHARED]
     if unknown:
         raise ValueError(f"unknown unit {unknown[0]!r}")
@@ -289,7 +301,6 @@ def _of(data: dict[str, Any], source: str) -> Calibration:
     }
     if min(prices["low"].seconds) < 0 or max(prices["seconds"].seconds) <= 0:
         raise ValueError("prices must not be negative, and not all zero")
-    rules_for(data["server_version"])
     return Calibration(
         data["server_version"],
         prices["seconds"],
