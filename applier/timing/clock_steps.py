@@ -45,7 +45,7 @@ transactions that scanned a table out of order. GROUP_MODE: a place in `scheduli
 """Places in a turn: seconds, pages, events, and what the transaction depends on. SCANNED: the table
 without a key that it scans, -1 for none; SCAN: the seconds of that. ROOM: processor seconds of the
 server's other threads, for room in the buffer pool. STOPPED: seconds, part of WAITING, in which
-nobody goes on who reads pages."""
+all workers that read pages stand still."""
 
 SHORTEST, STEPS_A_DECADE, GRID = 1e-4, 3, 17
 """Lengths of scans for which contention is known: 0.1 ms to 21 s."""

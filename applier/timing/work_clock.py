@@ -11,7 +11,7 @@ takes:
   real 9.7.4 with two cores, four workers were 1.0 to 1.2 times one for that reason;
 - its waiting part, reads of pages: workers wait side by side, but the disk gives so many a second,
   and all share what the server's other threads take to make room in the buffer pool, and stop
-  while these write pages that they need;
+  while those threads write pages that they need;
 - a scan of a table without a key: one worker at a time is in the table, and where commits keep the
   log's order, others are rolled back and sleep (`scan_locks`);
 - its commit, which syncs the redo log and then the binary log. Those that are ready while a log is
@@ -102,7 +102,7 @@ class Turn:
     room: float = 0.0
     """Seconds of a processor that other threads of the server need for those reads."""
     stopped: float = 0.0
-    """Seconds of the waiting in which all stop who read pages."""
+    """Seconds of the waiting in which all workers that read pages stand still."""
 
 
 DEPENDENCIES = {
@@ -188,8 +188,7 @@ class WorkClock:
         numbers = (
             arrival, turn.processor, turn.waiting, turn.reads, turn.events, turn.last_committed,
             turn.sequence_number, 0, len(databases), turn.scanned, turn.scan, domain,
-            marks.commit_id, marks.flags, turn.log_bytes, turn.room,
-            turn.stopped,
+            marks.commit_id, marks.flags, turn.log_bytes, turn.room, turn.stopped,
         )  # fmt: skip
         return steps.take(self.numbers, numbers, databases)
 

@@ -9,9 +9,9 @@ buf0flu.cc, which are alike in 5.7 and 9.7.
   does so once a second, and at once when a thread finds no free one: where rows are changed, the
   pages at the tail are changed ones, and have to be written first (buf_LRU_get_free_block).
   MariaDB's is woken when half as many are free (need_LRU_eviction); it writes changed pages and
-  frees those that it finds unchanged, so that a page goes that nobody has changed since a round
-  before. So a pool that reads many pages is emptied in strides (what is left of it stands beside
-  `POOL_RULES`).
+  frees unchanged ones, so a changed page goes a round after it was written, unless it has been
+  changed again. So a pool that reads many pages is emptied in strides (what is left of it stands
+  beside `POOL_RULES`).
 """
 
 from __future__ import annotations

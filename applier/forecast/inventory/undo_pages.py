@@ -68,7 +68,7 @@ class UndoPages:
                 held.create(page, now)
         if not changed_rows:
             return read, []
-        header, pages = -2 - AT_START * at, [self._logs[at]]
+        header, pages = _header(at), [self._logs[at]]
         read += held.touch(header, now) + held.touch(pages[0], now)
         self._used[at] += LOG_BYTES + ROW_BYTES * changed_rows
         more = int(self._used[at] // REUSED_BYTES)
@@ -88,8 +88,13 @@ class UndoPages:
         pages = self._history
         if now - self._cut >= self.cut_seconds:
             self._cut = now
-            pages.update(dict.fromkeys(-2 - AT_START * at for at in range(len(self._used))))
+            pages.update(dict.fromkeys(map(_header, range(len(self._used)))))
         elif self._transactions % self.cut_after:
             return 0
         self._history = {}
         return sum(self.held.touch(page, now) for page in pages)
+
+
+def _header(segment: int) -> int:
+    """The number of its page."""
+    return -2 - AT_START * segment

@@ -43,7 +43,8 @@ class Gathered:
     def reads(self, found: Mapping[Scenario, Sequence[PageReads]]) -> None:
         """The pages that the parts of the next transaction read, for each pool."""
         for work, reads in found.items():
-            for column, values in zip(self.pages[work], zip(*reads, strict=True), strict=False):
+            values_of_columns = zip(*reads, strict=True)  # none where there are no parts
+            for column, values in zip(self.pages[work], values_of_columns, strict=False):
                 column.extend(values)
 
     def transaction(self, load: TransactionLoad, arrival: float, base: float) -> None:
@@ -69,5 +70,4 @@ class Gathered:
     def parts(self, work: Scenario | None) -> Parts:
         """The parts, with the pages that this pool does not hold; None where none is read."""
         none = (NO_PAGES,) * len(PageReads._fields)
-        pages, waits, writes = self.pages.get(work, none) if work else none
-        return Parts(self.price, self.row_bytes, pages, waits, writes)
+        return Parts(self.price, self.row_bytes, *(self.pages.get(work, none) if work else none))

@@ -37,7 +37,7 @@ SEVERAL = replace(CELL, workers=4)
 PROCESSOR_SHARE = 0.35
 """Of what a read takes: the worker of a 9.7.4 had 72 µs of a processor for each of 190."""
 LEAST_READ = 0.2
-"""Of the difference that one worker shows: as much at least is the read itself."""
+"""The read itself is at least this share of what one worker takes more."""
 FEWEST_READS = 1_000
 """Fewer say nothing: a server reads pages of its own as well."""
 RESIZE_SECONDS = 60.0

@@ -18,6 +18,7 @@ from typing import Any
 
 from applier.error_codes import Code
 from applier.errors import InputError, cannot_read
+from applier.forecast.inventory.pool_rules import POOL_RULES
 from applier.forecast.prices.units import EVENTS_AROUND, EVENTS_OF_ROWS, UNITS, Prices
 from applier.whole_file import write_whole
 from lookup.versions import rules_for
@@ -66,10 +67,10 @@ LACKS = {
     5: "a page read costs what the shipped prices say",
     6: "what a page costs more the larger the tables are comes from tables of 20 to 40 MB",
     7: "what workers share of a page read is as much as it was elsewhere",
-    8: "a page read holds what workers wait for pages that are written",
+    8: "the price of a page read includes the wait for pages that are being written",
 }
 NO_WRITES = 8
-"""Up to this format there was no price of a page write, which only MariaDB's pools ask for."""
+"""Up to this format there was no price of a page write; it is for pools with `most_written`."""
 UNMEASURED_READS = 5
 """Up to this format the price of a page read was one that had been assumed."""
 ONE_FAR_PRICE, OF_A_DOUBLING = 6, 0.4
@@ -267,11 +268,11 @@ def _of(data: dict[str, Any], source: str) -> Calibration:
         raise ValueError(
             f"it is of format {form}, and its prices do not fit the units of format {FORMAT}"
         )
-    waits_for_writes = rules_for(data["server_version"]).name == "mariadb"
+    pool = POOL_RULES[rules_for(data["server_version"]).name]
     lacking = [
         what
         for older, what in LACKS.items()
-        if form <= older and (older != NO_WRITES or waits_for_writes)
+        if form <= older and (older != NO_WRITES or pool.most_written)
     ]
     assumed = tuple(f"the calibration is of format {form}: {what}" for what in lacking)
     if lacking:
