@@ -242,7 +242,7 @@ def _executed(numbers: Numbers, start: float, turn: Sequence[float]) -> float:
         begin = max(numbers[CORES_FROM], start)
         numbers[CORES_FROM] = begin + (turn[PROCESSOR] + turn[ROOM]) / numbers[CORES]
         ready = max(ready, numbers[CORES_FROM])
-    if turn[READS]:
+    if turn[READS] or turn[STOPPED]:
         begin = max(numbers[READ_FROM], start)
         room = turn[ROOM] / numbers[CORES] if numbers[SEVERAL] else 0.0
         read = max(turn[READS] / numbers[READS_PER_SECOND], room)

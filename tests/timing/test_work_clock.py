@@ -108,6 +108,12 @@ def test_all_stop_who_read_pages_while_one_waits_for_writes() -> None:
     assert clock.take(0.0, others[0]) == 10.0  # commits keep the order in MariaDB
     alone = WorkClock(machine=Machine(2))
     assert [alone.take(0.0, turn) for turn in (first, *others)] == [10.0, 12.0, 13.0]
+    # one that only makes pages stops as well, and others behind it
+    maker = Turn(1.0, 8.0, 0, 1, 1, 1, stopped=8.0)
+    for workers in (1, 4):
+        clock = WorkClock(workers, parallel_type="optimistic")
+        assert clock.take(0.0, maker) == 9.0
+        assert clock.take(0.0, others[0]) == (11.0 if workers == 1 else 9.0)
 
 
 def test_the_coordinator_reads_one_transaction_after_the_other() -> None:
