@@ -12,7 +12,7 @@ sbtest1, and fetches the log with its applier stopped. Then
 
     binlag forecast LOG --schema mysql://THE_REPLICA --json
 
-says seconds (replica.utilisation times log_seconds), pages read and an error bar: once with the
+says seconds (replica.span_seconds), pages read and an error bar: once with the
 prices that ship and, with `--calibration`, with those. Only then does the applier start; it is
 timed to its last transaction, and Innodb_pages_read and the processor time of the replica and of
 all others are taken before and after. What a single worker stood in line for a processor that other
@@ -259,9 +259,8 @@ class Stand:
             read = read_microseconds(replica) or stratum.read_microseconds
             latency = ["--read-latency", f"{read:.0f}us"]
         said = forecast(replica, self.log, *latency, calibration=calibration)
-        seconds = said["replica"]["utilisation"] * said["log_seconds"]
         return {
-            "seconds": seconds, "page_reads": said["replica"]["page_reads"],
+            "seconds": said["replica"]["span_seconds"], "page_reads": said["replica"]["page_reads"],
             "margin": said["margin"],
             "peak": [said["replica"]["peak_lag_seconds"], said["peak_low_seconds"],
                      said["peak_high_seconds"]],

@@ -29,13 +29,16 @@ last_committed; what MariaDB's mode says of its group."""
     ALL_DONE, COORDINATOR_FREE, READ_FROM, CORES_FROM,
     REDO_START, REDO_END, LOG_START, LOG_END, SYNCS,
     PREVIOUS, IS_FIRST, FIRST_MARK, LAST_MARK, RETRIES, GROUP_MODE, ONE_DOMAIN, MOST_QUEUED,
-    CLOCK_NUMBERS,
-) = range(30)  # fmt: skip
+    BESIDE, WOKEN, LEFT_WAITING, CLOCK_NUMBERS,
+) = range(33)  # fmt: skip
 """Places in `Clock.numbers`: settings, then times and counts. QUEUES: the coordinator goes on while
 a transaction waits for its worker. REDO_SYNC, LOG_SYNC: seconds of the two stages of a durable
 commit at the mean; REDO_START to LOG_END: when the last sync of each begins and ends.
 SYNC_PROCESSOR: of both. FIRST_MARK is -1 while there is no mark. RETRIES: expected rollbacks of
-transactions that scanned a table out of order. GROUP_MODE: a place in `scheduling.MODES`."""
+transactions that scanned a table out of order. GROUP_MODE: a place in `scheduling.MODES`. Of
+MariaDB's workers, 0 elsewhere: BESIDE: processor seconds more for each that a transaction takes
+beside others; WOKEN: seconds until one that waited is awake; LEFT_WAITING: the share of workers for
+which there is no core."""
 
 (
     ARRIVAL, PROCESSOR, WAITING, READS, EVENTS, LAST_COMMITTED, SEQUENCE_NUMBER,
@@ -125,8 +128,7 @@ def _take_group(clock: Clock, turn: Sequence[float]) -> float:
     """The same with the workers of MariaDB, as `applier.timing.simulated_domains` has it. Of the
     queues, only a transaction that is itself longer than one holds the reading thread up.
 
-    A worker that waits for those before it begins as long after them as the coordinator's price
-    says: what cells show as that is mostly how long it takes until the next thread is awake."""
+    A worker that waits for those before it begins when it is awake again."""
     numbers, domains = clock.numbers, clock.domains
     row = 0 if numbers[ONE_DOMAIN] else int(turn[DOMAIN])
     at, commit_id = row * DOMAIN_NUMBERS, turn[COMMIT_ID]
@@ -136,12 +138,12 @@ def _take_group(clock: Clock, turn: Sequence[float]) -> float:
     domains[at + BATCH], domains[at + LAST_COMMIT_ID] = batch, commit_id
     reading = numbers[COORDINATOR_TRANSACTION] + numbers[COORDINATOR_EVENT] * turn[EVENTS]
     if batch & NEW_BATCH:
-        domains[at + BATCH_FROM] = domains[at + COMMITTING] + reading
+        domains[at + BATCH_FROM] = domains[at + COMMITTING] + numbers[WOKEN]
     now = max(turn[ARRIVAL], numbers[COORDINATOR_FREE])
     worker = _pooled_worker(clock, row, now)
     start = max(now, clock.workers[worker], domains[at + BATCH_FROM])
     if batch & WAITS_FOR_COMMITS:
-        start = max(start, domains[at + COMMITTED] + reading)
+        start = max(start, domains[at + COMMITTED] + numbers[WOKEN])
     now = max(now, clock.workers[worker]) if clock.owners[worker] < 0 else now
     clock.owners[worker] = row * len(clock.workers) + int(domains[at + PLACE])
     ready = _executed(numbers, start, turn)
@@ -235,12 +237,21 @@ def _free_worker(clock: Clock, after: float) -> int:
     return best
 
 
+def _processor(numbers: Numbers, start: float, turn: Sequence[float]) -> float:
+    """Seconds of a processor that its rows take: more of them while others are under way."""
+    alone, others = turn[PROCESSOR], numbers[ALL_DONE] - start
+    if others <= 0:
+        return alone
+    return alone + numbers[BESIDE] * min(alone, others) + numbers[WOKEN] * numbers[LEFT_WAITING]
+
+
 def _executed(numbers: Numbers, start: float, turn: Sequence[float]) -> float:
     """When its rows are changed: cores and disk are given out in the log's order."""
-    ready = start + turn[PROCESSOR]
+    work = _processor(numbers, start, turn)
+    ready = start + work
     if numbers[SHARES_CORES]:
         begin = max(numbers[CORES_FROM], start)
-        numbers[CORES_FROM] = begin + (turn[PROCESSOR] + turn[ROOM]) / numbers[CORES]
+        numbers[CORES_FROM] = begin + (work + turn[ROOM]) / numbers[CORES]
         ready = max(ready, numbers[CORES_FROM])
     if turn[READS] or turn[STOPPED]:
         begin = max(numbers[READ_FROM], start)
@@ -306,20 +317,23 @@ def _committed(numbers: Numbers, ready: float) -> float:
 
 
 def _synced(numbers: Numbers, ready: float, start: int, seconds: float, share: float) -> float:
-    """When a sync holds it: the one that has not begun yet, or one of its own. `start`: the place
-    of its stage; `share`: its part of a commit."""
+    """When a sync holds it, and its worker is awake: the sync that has not begun yet, or one of its
+    own. `start`: the place of its stage; `share`: its part of a commit."""
     end = start + 1
     if ready > numbers[start]:
+        woken = numbers[WOKEN] if ready < numbers[end] else 0.0
         numbers[start] = max(ready, numbers[end])
         length = LENGTHS[int(numbers[SYNCS]) % len(LENGTHS)] if numbers[SEVERAL] else 1.0
-        numbers[end] = numbers[start] + seconds * length
+        numbers[end] = numbers[start] + seconds * length + woken
         numbers[CORES_FROM] += numbers[SYNC_PROCESSOR] * share / numbers[CORES]
         numbers[SYNCS] += 1
+    else:
+        numbers[end] += numbers[WOKEN]
     return numbers[end]
 
 
 STEPS = (
-    _may_begin, _parents_done, _note, _free_worker, _executed, _contended, _scanned, _note_scan,
-    _synced, _committed, _pooled_worker, _take_group, take,
+    _may_begin, _parents_done, _note, _free_worker, _processor, _executed, _contended, _scanned,
+    _note_scan, _synced, _committed, _pooled_worker, _take_group, take,
 )  # fmt: skip
 """What a compiler has to know of besides the functions of scheduling."""

@@ -21,6 +21,11 @@ takes:
   plain files beside each other vary less, 0.2 to 0.6 of their mean, but then each also takes a
   quarter longer while the other is synced, which comes to the same for two workers and for four.
 
+Workers of MariaDB cost each other more. Beside others the same rows take two to three times the
+processor (they wait for each other's latches and for memory that the reading thread took), and a
+thread that waited, for its turn to commit or for a sync, must be woken: measured on 10.11.18 with
+two cores, where none of 1, 2, 4 and 8 workers was faster than one without syncs.
+
 A transaction takes its turn in the log's order; the cores' work is a sum, not a queue, so that one
 pass over the log is the whole simulation.
 """
@@ -59,7 +64,9 @@ class Machine:
 
     `spins`: the coordinator holds a core while no worker is free. A commit is over `sync_waiting`
     after its processor part `sync_processor`; both 0 where nothing is synced. `synced_logs`: the
-    redo log, and the binary log at each or some of the commits.
+    redo log, and the binary log at each or some of the commits. Of MariaDB's workers: `beside` is
+    what a second of a transaction costs more while others are applied, `hand_over` passes until a
+    thread that waited is awake.
     """
 
     cores: float = inf
@@ -70,6 +77,8 @@ class Machine:
     coordinator_event: float = 0.0
     reads_per_second: float = inf
     synced_logs: float = 1.0
+    beside: float = 0.0
+    hand_over: float = 0.0
 
     @property
     def worker_cores(self) -> float:
@@ -131,6 +140,7 @@ class WorkClock:
         workers = 1 if parallel_type == NONE else workers
         several = workers > 1
         mode = DEPENDENCIES[parallel_type if several else NONE]
+        by_group = mode == steps.BY_GROUP_COMMIT
         cores = min(machine.worker_cores, float(workers))
         redo_sync = machine.sync / max(machine.synced_logs, 1.0)
         numbers = [0.0] * steps.CLOCK_NUMBERS
@@ -156,6 +166,9 @@ class WorkClock:
             steps.GROUP_MODE: MODES.index(parallel_type) if parallel_type in MODES else 0,
             steps.ONE_DOMAIN: parallel_type == MINIMAL,
             steps.MOST_QUEUED: MAX_QUEUED,
+            steps.BESIDE: machine.beside if by_group else 0.0,
+            steps.WOKEN: machine.hand_over if by_group else 0.0,
+            steps.LEFT_WAITING: max(1 - cores / workers, 0.0),
         }.items():
             numbers[place] = float(value)
         self.needs_databases = mode == steps.BY_DATABASE

@@ -16,6 +16,9 @@ from applier.forecast.inventory.facts import facts_of_file
 from applier.forecast.lag.run import Forecast
 from applier.forecast.plan import ForecastPlan, run
 from applier.forecast.prices.calibration import (
+    BESIDE,
+    COORDINATOR,
+    HAND_OVER,
     LACKS,
     OF_A_DOUBLING,
     PAGE_READ,
@@ -318,6 +321,24 @@ def test_the_price_of_a_far_page_is_made_that_of_a_doubling(
     assert found.assumed == tuple(
         f"the calibration is of format {form}: {LACKS[lacking]}" for lacking in range(form, 8)
     )
+
+
+@pytest.mark.parametrize(("version", "is_mariadb"), [("10.11.18-MariaDB", True), ("9.7.4", False)])
+def test_the_coordinator_of_a_mariadb_had_the_price_of_its_workers(
+    version: str, is_mariadb: bool, tmp_path: Path
+) -> None:
+    path, old = tmp_path / "c.json", calibration().as_dict()
+    old |= {"format": 9, "server_version": version}
+    old["shared"][COORDINATOR[0]] = {"processor": 33e-6, "waiting": 0.0}
+    del old["shared"][BESIDE], old["shared"][HAND_OVER]
+    path.write_text(json.dumps(old))
+    found = load_calibration(path)
+    ships = default_calibration("mariadb").shared
+    said = f"the calibration is of format 9: {LACKS[9]}"
+    assert (said in found.assumed) == is_mariadb
+    taken = ships[COORDINATOR[0]] if is_mariadb else TimePrice(33e-6)
+    assert found.shared[COORDINATOR[0]] == taken
+    assert not is_mariadb or found.shared[HAND_OVER] == ships[HAND_OVER]
 
 
 @pytest.mark.parametrize(("form", "taken"), [(5, False), (6, True)])

@@ -23,8 +23,13 @@ from applier.forecast.measurement.scale_up import (
 )
 from applier.forecast.plan import ForecastPlan, run
 from applier.forecast.prices.calibration import (
+    BESIDE,
+    COORDINATOR,
     DURABLE,
+    HAND_OVER,
     RELAXED,
+    SHARED,
+    SYNC,
     UNEXPLAINED,
     TimePrice,
     load_calibration,
@@ -42,60 +47,99 @@ from tests.forecast import logs
 from tests.servers.fixtures import ServerFactory
 
 US = 1e-6
+NO_COORDINATOR = {name: TimePrice(0.0) for name in COORDINATOR}
 PRICES = Prices.of({"transaction": 100 * US, "event": 50 * US})
 
 
 def applied(
-    cell: Cell, speed: float, sync: TimePrice, transaction: float, event: float
+    cell: Cell,
+    speed: float,
+    sync: TimePrice,
+    transaction: float = 0.0,
+    event: float = 0.0,
+    *,
+    version: str = "9.7.4",
+    beside: float = 0.0,
+    hand_over: float = 0.0,
 ) -> Measured:
     """A cell on a machine that is `speed` times as slow as the prices say."""
     alone = 100 * US + cell.events * 50 * US
-    syncs = 2.0 * cell.durable
+    is_mariadb = "MariaDB" in version
+    syncs = (1.0 if is_mariadb else 2.0) * cell.durable
     machine = Machine(
         2,
-        cell.workers > 1,
+        cell.workers > 1 and not is_mariadb,
         sync.processor * syncs,
         sync.waiting * syncs,
         transaction,
         event,
         synced_logs=syncs,
+        beside=beside,
+        hand_over=hand_over,
     )
-    clock, done = WorkClock(cell.workers, machine=machine), 0.0
+    kind = "optimistic" if is_mariadb else "LOGICAL_CLOCK"
+    clock, done = WorkClock(cell.workers, machine=machine, parallel_type=kind), 0.0
     for number in range(1, cell.transactions + 1):
         turn = Turn(alone, 0, 0, 2 * cell.events + 3, min(number - 1, 1), number)
         done = max(done, clock.take(0.0, turn))
-    beside = cell.transactions * alone
+    beside_seconds = cell.transactions * alone
     asked = amounts(transaction=cell.transactions, event=cell.transactions * cell.events)
-    return Measured(cell, "test", "9.7.4", done * speed, 1, asked, beside_seconds=beside * speed)
+    return Measured(
+        cell, "test", version, done * speed, 1, asked, beside_seconds=beside_seconds * speed
+    )
+
+
+SYNC_PRICES = [TimePrice(64 * US, 36 * US), TimePrice(70 * US, 800 * US)]
+
+
+def speed_of(number: int) -> float:
+    """A machine that is fast, usual and slow in turn."""
+    return (0.5, 1, 2)[number % 3]
 
 
 @pytest.mark.one_case_in(3)
-@pytest.mark.parametrize("sync", [TimePrice(64 * US, 36 * US), TimePrice(70 * US, 800 * US)])
+@pytest.mark.parametrize("sync", SYNC_PRICES)
 @pytest.mark.parametrize(
     ("transaction", "event"), [(10 * US, 4 * US), (30 * US, 12 * US), (150 * US, 20 * US)]
 )
 def test_the_prices_are_found_whatever_the_speed(
     sync: TimePrice, transaction: float, event: float
 ) -> None:
-    cells = list(scale_up_cells(4_000, workers=True))
+    cells = scale_up_cells(4_000, workers=True)
     measured = [
-        applied(cell, (0.5, 1, 2)[number % 3], sync, transaction, event)
+        applied(cell, speed_of(number), sync, transaction, event)
         for number, cell in enumerate(cells)
     ]
     found = shared_prices(measured, cores=2, syncs=2.0)
+    coordinator = [found[name].processor for name in COORDINATOR]
     for one in measured:
-        again = applied(
-            one.cell,
-            1.0,
-            found["sync"],
-            found["coordinator transaction"].processor,
-            found["coordinator event"].processor,
-        )
+        again = applied(one.cell, 1.0, found[SYNC], *coordinator)
         assert again.seconds / again.beside_seconds == pytest.approx(
             one.seconds / one.beside_seconds, rel=0.12
         )
-    total = found["sync"].processor + found["sync"].waiting
+    total = found[SYNC].processor + found[SYNC].waiting
     assert total == pytest.approx(sync.processor + sync.waiting, rel=0.15)
+
+
+@pytest.mark.one_case_in(2)
+@pytest.mark.parametrize("sync", SYNC_PRICES)
+@pytest.mark.parametrize(("beside", "hand_over"), [(1.5, 45 * US), (3.0, 150 * US)])
+def test_what_workers_of_mariadb_cost_each_other_is_found(
+    sync: TimePrice, beside: float, hand_over: float
+) -> None:
+    measured = [
+        applied(
+            cell, speed_of(number), sync, beside=beside, hand_over=hand_over,
+            version="10.11.18-MariaDB",
+        )
+        for number, cell in enumerate(scale_up_cells(4_000, workers=True))
+    ]  # fmt: skip
+    found = shared_prices(measured, cores=2, syncs=1.0)
+    assert set(found) == {SYNC, BESIDE, HAND_OVER}
+    assert found[BESIDE].processor == pytest.approx(beside, rel=0.5)
+    assert found[HAND_OVER].processor == pytest.approx(hand_over, rel=0.5)
+    off = unexplained(measured, SHARED | NO_COORDINATOR | found, cores=2, syncs=1.0)
+    assert max(off.values()) < 0.15
 
 
 def test_nothing_measured_is_nothing_said() -> None:

@@ -137,10 +137,37 @@ def test_conservative_groups_that_were_alone_in_their_group_commit_follow_one_an
 
 def test_a_conservative_group_is_handed_from_thread_to_thread_behind_the_one_before() -> None:
     """Optimistic ones are handed out while the ones before are executed."""
-    machine = Machine(coordinator_transaction=0.25)
-    for mode, expected in (("conservative", [1.0, 2.25, 3.5]), ("optimistic", [1.0, 1.25, 1.5])):
+    machine = Machine(coordinator_transaction=0.125, hand_over=0.25)
+    for mode, expected in (("conservative", [1.0, 2.25, 3.5]), ("optimistic", [1.0, 1.125, 1.25])):
         clock = WorkClock(4, parallel_type=mode, machine=machine)
         assert [clock.take(0.0, Turn(1.0)) for _ in range(3)] == expected
+
+
+def test_beside_others_a_transaction_of_mariadb_takes_more_of_the_processor() -> None:
+    """As long as others are under way, and only with several workers; those for which there is no
+    core are woken besides."""
+    turns = [Turn(4.0), Turn(1.0), Turn(3.0)]
+    machine = Machine(8, beside=1.0, hand_over=2.0)
+    clock = WorkClock(4, parallel_type="optimistic", machine=machine)
+    assert [clock.take(0.0, turn) for turn in turns] == [4.0, 4.0, 6.0]
+    assert clock.take(10.0, Turn(4.0)) == 14.0  # all others are done
+    assert clock.take(13.0, Turn(4.0)) == 18.0  # one second beside another
+    alone = WorkClock(1, parallel_type="optimistic", machine=machine)
+    assert seconds(alone, turns) == 8.0
+    other = WorkClock(4, machine=machine)
+    assert seconds(other, free(4, 2.0)) == 4.0
+    few = WorkClock(4, parallel_type="optimistic", machine=Machine(2, hand_over=2.0))
+    assert [few.take(0.0, Turn(2.0)) for _ in range(3)] == [2.0, 3.0, 4.0]
+
+
+def test_each_that_waits_for_a_sync_of_mariadb_is_woken_behind_it() -> None:
+    """The one behind which it waits, or the one that it shares."""
+    first, second = (1000.0 * one for one in LENGTHS[:2])
+    machine = Machine(sync_waiting=1000.0, hand_over=0.5)
+    clock = WorkClock(4, parallel_type="optimistic", machine=machine)
+    done = [clock.take(0.0, Turn(work)) for work in (1, 2, 3, 4)]
+    behind = 1.0 + first + second + 0.5
+    assert done == pytest.approx([1.0 + first, behind, behind + 0.5, behind + 1.0])
 
 
 REAL = [

@@ -50,6 +50,7 @@ def scenario_dict(run: ScenarioRun, log_seconds: float) -> dict[str, Any]:
         "catch_up_seconds": run.catch_up(log_seconds),
         "utilisation": run.utilisation(log_seconds),
         "capacity": log_seconds / run.span if run.span and log_seconds else None,
+        "span_seconds": run.span,
         "apply_seconds": run.seconds,
         "lookup_seconds": run.lookup,
         "page_reads": run.page_reads,

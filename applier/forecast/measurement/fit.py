@@ -34,6 +34,7 @@ from applier.forecast.measurement.scale_up import (
     unsteadiness,
 )
 from applier.forecast.prices.calibration import (
+    COORDINATOR,
     CORES,
     DURABLE,
     OWN_LOG,
@@ -109,8 +110,9 @@ def fit(
     syncs = syncs_at(settings | DURABLE)
     own_log = TimePrice(ships.shared[OWN_LOG].processor * speed)
     reads = read_prices(every, cores=cores, usual=ships.shared)
-    shared = SHARED | {OWN_LOG: own_log} | reads
-    shared |= shared_prices(scale_up, cores=cores, syncs=syncs)
+    coordinator = {name: TimePrice(ships.shared[name].processor * speed) for name in COORDINATOR}
+    shared = SHARED | coordinator | {OWN_LOG: own_log} | reads
+    shared |= shared_prices(scale_up, cores=cores, syncs=syncs, usual=shared)
     off = unexplained(scale_up, shared, cores=cores, syncs=syncs)
     return Calibration(
         measured[0].server_version,

@@ -1,5 +1,5 @@
 """What a replica's workers share, measured: the sync of a commit, and the coordinator that hands
-transactions out.
+transactions out; of MariaDB's workers, what they cost each other.
 
 The cells are small transactions that do not depend on each other, applied by 1 to 8 workers, with
 durable commits and without. Each is measured right behind the same transactions with one worker
@@ -19,25 +19,33 @@ from applier.forecast.lag.apply_steps import events_in_log
 from applier.forecast.measurement.measured import Measured
 from applier.forecast.measurement.measurement_grid import Cell
 from applier.forecast.measurement.server_words import ServerWords
-from applier.forecast.prices.calibration import SEVERAL_WORKERS, SHARED, SYNCS, TimePrice
+from applier.forecast.prices.calibration import (
+    BESIDE,
+    COORDINATOR,
+    HAND_OVER,
+    SEVERAL_WORKERS,
+    SHARED,
+    SYNC,
+    SYNCS,
+    TimePrice,
+    commits_in_groups,
+)
+from applier.forecast.prices.scenario import Scenario
 from applier.forecast.prices.units import Prices
-from applier.timing.work_clock import Machine, Turn, WorkClock, spins
+from applier.timing.work_clock import Turn
 from lookup.table_shape import PRIMARY
 from lookup.versions import rules_for
 
-ROWS_CHANGED = 8_000
+ROWS_CHANGED, ROWS_RELAXED = 8_000, 24_000
+"""Without syncs a MariaDB is through with 8,000 in a tenth of a second."""
 SHAPES = (1, 4)
 """Statements of one row in a transaction."""
 WORKERS = (1, 2, 4, 8)
 QUICK_WORKERS = (1, 4)
-GUESSES = (
-    SHARED["sync"].processor, SHARED["sync"].waiting,
-    SHARED["coordinator transaction"].processor, SHARED["coordinator event"].processor,
-)  # fmt: skip
-"""Where the fit begins: what ships."""
-COORDINATORS = (0.0, 2.5)
-"""And so many times e of its coordinator's price: as long as it takes less of a transaction than
-the workers do, it shows in no cell, and nothing leads from there to one that takes more."""
+DEARER = (0.0, 2.5)
+"""The fit begins at what ships, and at so many times e of the third price, the coordinator's: as
+long as that takes less of a transaction than the workers do, it shows in no cell, and nothing leads
+from there to one that takes more."""
 TURNS = 300
 """Transactions of a simulation: long enough for workers and syncs to come into step."""
 PULL = 0.1
@@ -52,12 +60,12 @@ def scale_up_cells(rows: int, *, workers: bool, quick: bool = False) -> Iterator
     """The cells, over tables of so many rows. `workers`: the target can run several."""
     numbers = (QUICK_WORKERS if quick else WORKERS) if workers else WORKERS[:1]
     for statements in SHAPES:
-        count = min(ROWS_CHANGED, rows // 4) // statements
         for number in numbers:
             for durable in (1, 0) if number > 1 else (1,):
+                changed = min(ROWS_CHANGED if durable else ROWS_RELAXED, rows // 4)
                 yield Cell(
-                    PRIMARY, rows, "update", 1, statements, count, statements=statements,
-                    workers=number, durable=durable,
+                    PRIMARY, rows, "update", 1, statements, changed // statements,
+                    statements=statements, workers=number, durable=durable,
                 )  # fmt: skip
 
 
@@ -70,21 +78,38 @@ def spread(cells: Sequence[Cell], among: Sequence[Cell]) -> list[Cell]:
 
 
 def shared_prices(
-    measured: Sequence[Measured], *, cores: int, syncs: float
+    measured: Sequence[Measured],
+    *,
+    cores: int,
+    syncs: float,
+    usual: Mapping[str, TimePrice] = SHARED,
 ) -> dict[str, TimePrice]:
-    """What of SHARED the cells of scale-up show; `syncs` of a durable commit."""
+    """What of SHARED the cells of scale-up show; `syncs` of a durable commit, `usual` prices of
+    this version."""
     cells = [one for one in measured if one.beside_seconds > 0 and one.seconds > 0]
     if not cells:
         return {}
     from scipy.optimize import least_squares
 
     alone = _alone(cells)
+    names = COORDINATOR
+    if commits_in_groups(rules_for(cells[0].server_version).name):
+        names = BESIDE, HAND_OVER
 
-    def prices_at(logarithms: Sequence[float]) -> list[float]:
-        return [guess * math.exp(x) for guess, x in zip(GUESSES, logarithms, strict=True)]
+    def shared_at(logarithms: Sequence[float]) -> dict[str, TimePrice]:
+        processor, waiting, *others = map(math.exp, logarithms)
+        sync = usual[SYNC]
+        return {
+            **usual,
+            SYNC: TimePrice(sync.processor * processor, sync.waiting * waiting),
+            **{
+                name: TimePrice(usual[name].processor * factor)
+                for name, factor in zip(names, others, strict=True)
+            },
+        }
 
     def errors(logarithms: Sequence[float]) -> list[float]:
-        found = prices_at(logarithms)
+        found = shared_at(logarithms)
         off = [
             math.log(_ratio(one, alone, found, cores, syncs))
             - math.log(one.seconds / one.beside_seconds)
@@ -98,16 +123,12 @@ def shared_prices(
                 errors, start, bounds=(-FURTHEST, FURTHEST), loss="soft_l1", f_scale=0.2,
                 diff_step=0.05,
             )
-            for start in ([0.0, 0.0, dear, 0.0] for dear in COORDINATORS)
+            for start in ([0.0, 0.0, dear, 0.0] for dear in DEARER)
         ),
         key=lambda found: float(found.cost),
     )  # fmt: skip
-    processor, waiting, transaction, event = prices_at(solved.x.tolist())
-    return {
-        "sync": TimePrice(processor, waiting),
-        "coordinator transaction": TimePrice(transaction),
-        "coordinator event": TimePrice(event),
-    }
+    found = shared_at(solved.x.tolist())
+    return {name: found[name] for name in (SYNC, *names)}
 
 
 def unsteadiness(measured: Sequence[Measured], prices: Prices) -> float:
@@ -136,16 +157,11 @@ def unexplained(
     machine, which no price can say. Where there are fewer than FEWEST_CELLS of a kind, it is left
     out: they are fitted by as many prices.
     """
-    sync = shared["sync"]
-    found = [
-        sync.processor, sync.waiting,
-        shared["coordinator transaction"].processor, shared["coordinator event"].processor,
-    ]  # fmt: skip
     factors: dict[str, list[float]] = {}
     alone = _alone(measured)
     for one in measured:
         if one.beside_seconds > 0 and one.seconds > 0:
-            said = _ratio(one, alone, found, cores, syncs)
+            said = _ratio(one, alone, shared, cores, syncs)
             name = SYNCS if one.cell.durable else SEVERAL_WORKERS
             factors.setdefault(name, []).append(said * one.beside_seconds / one.seconds)
     enough = {name: one for name, one in factors.items() if len(one) >= FEWEST_CELLS}
@@ -171,22 +187,23 @@ def _alone(measured: Sequence[Measured]) -> dict[Cell, float]:
 def _ratio(
     one: Measured,
     alone_seconds: Mapping[Cell, float],
-    found: Sequence[float],
+    shared: Mapping[str, TimePrice],
     cores: int,
     syncs: float,
 ) -> float:
-    """The clock's time for a cell, in times of the same with one worker and no syncs; `found` are
-    what workers share, in the order of GUESSES."""
+    """The clock's time for a cell, in times of the same with one worker and no syncs."""
     cell = one.cell
     alone = alone_seconds[cell.alone]
-    kind = ServerWords(rules_for(one.server_version)).parallel_type
-    processor, waiting, transaction, event = found
-    number = syncs if cell.durable else 0.0
-    machine = Machine(
-        cores, spins(kind, cell.workers), processor * number, waiting * number, transaction, event,
-        synced_logs=number,
-    )  # fmt: skip
-    clock = WorkClock(cell.workers, machine=machine, parallel_type=kind)
+    rules = rules_for(one.server_version)
+    replica = Scenario(
+        "a cell",
+        rules,
+        workers=cell.workers,
+        parallel_type=ServerWords(rules).parallel_type,
+        cores=cores,
+        syncs=syncs if cell.durable else 0.0,
+    )
+    clock = replica.clock(replica.machine(shared))
     events = events_in_log(cell.events)
     done = 0.0
     for place in range(1, TURNS + 1):

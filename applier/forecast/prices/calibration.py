@@ -20,10 +20,12 @@ from applier.error_codes import Code
 from applier.errors import InputError, cannot_read
 from applier.forecast.inventory.pool_rules import POOL_RULES
 from applier.forecast.prices.units import EVENTS_AROUND, EVENTS_OF_ROWS, UNITS, Prices
+from applier.replica.scheduling import MODES
+from applier.replica.scheduling import rules_for as scheduling_of
 from applier.whole_file import write_whole
 from lookup.versions import rules_for
 
-FORMAT = 9
+FORMAT = 10
 """1 lacked prices (of a statement, of a read behind a deleted row of its value), and its others
 were too high for it; LACKS says of the others what is not in them."""
 HINT = "write a new one with `binlag measure --output FILE`"
@@ -41,22 +43,28 @@ APPLIER, STATEMENTS = "replication applier", "BINLOG statements"
 """What applied the cells of a calibration: a server's own thread, or a client's session."""
 OWN_LOG = "own log event"
 PAGE_READ, PAGE_ROOM, PAGE_WRITE = "page read", "room for a page", "page write"
+SYNC, COORDINATOR = "sync", ("coordinator transaction", "coordinator event")
+BESIDE, HAND_OVER = "work beside others", "hand-over"
 SHARED: dict[str, TimePrice] = {
-    "sync": TimePrice(64e-6, 36e-6),
+    SYNC: TimePrice(64e-6, 36e-6),
     PAGE_READ: TimePrice(60e-6, 110e-6),
     PAGE_ROOM: TimePrice(60e-6),
     PAGE_WRITE: TimePrice(0.0, 35e-6),
-    "coordinator transaction": TimePrice(10e-6),
-    "coordinator event": TimePrice(4e-6),
+    COORDINATOR[0]: TimePrice(10e-6),
+    COORDINATOR[1]: TimePrice(4e-6),
+    BESIDE: TimePrice(1.5),
+    HAND_OVER: TimePrice(45e-6),
     OWN_LOG: TimePrice(3e-6),
 }
 """What unit prices do not hold, and its price where nobody measured it: a sync of one log at a
 commit, a page read into the buffer pool, the processor time of other threads that make room for it,
 a page that workers wait for until it is written (MariaDB's, `PageCleaner.waited_for`), what the
-coordinator takes to read a transaction and each of its events, and an event of the binary log that
-a replica writes itself. Of 9.7.4 with sysbench's oltp_write_only in twelve settings, 2 cores, a
-virtual disk; pages: the cells of `pool_reads`; the last one: docs/design/accuracy.md. No cell shows
-it, since a server must be started anew for it."""
+coordinator takes to read a transaction and each of its events, what a second of a transaction costs
+more while workers of a MariaDB apply others beside it, the waking of such a worker, and an event of
+the binary log that a replica writes itself. Of 9.7.4 with sysbench's oltp_write_only in twelve
+settings, 2 cores, a virtual disk; pages: the cells of `pool_reads`; MariaDB: 10.11.18, those of
+`scale_up`; the last one: docs/design/accuracy.md. No cell shows it, since a server must be started
+anew for it."""
 RELAXED = {"innodb_flush_log_at_trx_commit": "2", "sync_binlog": "0"}
 """Commits as unit prices are measured: syncs come on top."""
 DURABLE = {"innodb_flush_log_at_trx_commit": "1", "sync_binlog": "1"}
@@ -68,9 +76,12 @@ LACKS = {
     6: "what a page costs more the larger the tables are comes from tables of 20 to 40 MB",
     7: "what workers share of a page read is as much as it was elsewhere",
     8: "the price of a page read includes the wait for pages that are being written",
+    9: "what workers cost each other is as much as it was elsewhere",
 }
 NO_WRITES = 8
 """Up to this format there was no price of a page write; it is for pools with `most_written`."""
+NO_HAND_OVER = 9
+"""Up to this format what MariaDB's workers cost each other was part of the coordinator's price."""
 UNMEASURED_READS = 5
 """Up to this format the price of a page read was one that had been assumed."""
 ONE_FAR_PRICE, OF_A_DOUBLING = 6, 0.4
@@ -86,6 +97,11 @@ hours."""
 ON = ("ON", "1")
 CORES = 2
 """Of the machine where it does not say: that of the calibrations that ship."""
+
+
+def commits_in_groups(rules_name: str) -> bool:
+    """Whether its workers are those of MariaDB."""
+    return scheduling_of(rules_name).parallel_type in MODES
 
 
 def commit_syncs(flush_log: int, sync_binlog: int, *, logs: bool) -> float:
@@ -268,11 +284,13 @@ def _of(data: dict[str, Any], source: str) -> Calibration:
         raise ValueError(
             f"it is of format {form}, and its prices do not fit the units of format {FORMAT}"
         )
-    pool = POOL_RULES[rules_for(data["server_version"]).name]
+    rules_name = rules_for(data["server_version"]).name
     lacking = [
         what
         for older, what in LACKS.items()
-        if form <= older and (older != NO_WRITES or pool.most_written)
+        if form <= older
+        and (older != NO_WRITES or POOL_RULES[rules_name].most_written)
+        and (older != NO_HAND_OVER or commits_in_groups(rules_name))
     ]
     assumed = tuple(f"the calibration is of format {form}: {what}" for what in lacking)
     if lacking:
@@ -284,8 +302,10 @@ def _of(data: dict[str, Any], source: str) -> Calibration:
         if name != PAGE_READ or form > UNMEASURED_READS
     }
     if form <= UNMEASURED_READS:
-        ships = default_calibration(rules_for(data["server_version"]).name)
-        shared[PAGE_READ] = ships.shared[PAGE_READ]
+        shared[PAGE_READ] = default_calibration(rules_name).shared[PAGE_READ]
+    if form <= NO_HAND_OVER and commits_in_groups(rules_name):
+        ships = default_calibration(rules_name).shared
+        shared |= {name: ships[name] for name in (*COORDINATOR, BESIDE, HAND_OVER)}
     if form <= NO_WRITES:
         shared[PAGE_WRITE] = TimePrice(0.0)
     unknown += [name for name in shared if name not in SHARED]

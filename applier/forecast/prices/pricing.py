@@ -186,8 +186,10 @@ class Pricer:
         self.prices = prices
         self.placement = placement
         self.assumptions: dict[str, None] = {}
-        in_log = sum(table_bytes(one) for one in facts.values() if one.in_log)
-        self._log_bytes = min(in_log * scenario.row_factor, scenario.pool_bytes)
+        self._log_bytes = 0.0
+        if scenario.pool_rules.shared_caches:
+            in_log = sum(table_bytes(one) for one in facts.values() if one.in_log)
+            self._log_bytes = min(in_log * scenario.row_factor, scenario.pool_bytes)
 
     def shape(self, target: LoadShape, rows: float, row_bytes: float) -> TableShape:
         """The table's shape for these images, in this scenario. A table that the schema lacks

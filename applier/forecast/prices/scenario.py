@@ -13,7 +13,14 @@ from math import inf, isfinite
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.forecast.inventory.pool_rules import POOL_RULES, PoolRules
-from applier.forecast.prices.calibration import TimePrice, commit_syncs
+from applier.forecast.prices.calibration import (
+    BESIDE,
+    COORDINATOR,
+    HAND_OVER,
+    SYNC,
+    TimePrice,
+    commit_syncs,
+)
 from applier.forecast.prices.conditions import size
 from applier.replica.scheduling import LOGICAL_CLOCK, MOST_WORKERS
 from applier.spelling import did_you_mean
@@ -90,17 +97,19 @@ class Scenario:
     def machine(self, shared: Mapping[str, TimePrice], priced_syncs: float = 0.0) -> Machine:
         """What its workers share, at these prices; the price of a transaction holds `priced_syncs`
         already."""
-        sync, factor = shared["sync"], self.factor
+        sync, factor = shared[SYNC], self.factor
         syncs = max(self.syncs - priced_syncs, 0.0)
         return Machine(
             self.cores,
             spins(self.parallel_type, self.workers),
             sync.processor * syncs * factor,
             sync.waiting * syncs * factor,
-            shared["coordinator transaction"].processor * factor,
-            shared["coordinator event"].processor * factor,
+            shared[COORDINATOR[0]].processor * factor,
+            shared[COORDINATOR[1]].processor * factor,
             self.reads_per_second,
             syncs,
+            shared[BESIDE].processor,
+            shared[HAND_OVER].processor * factor,
         )
 
     @property
