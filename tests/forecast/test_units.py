@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -47,6 +48,9 @@ def test_each_step_to_a_row_of_the_same_value_is_a_far_page() -> None:
 
 def test_all_tables_of_the_log_share_the_caches() -> None:
     alone, beside = (RowWork(95, 7, 1, 400_000, log_bytes=size) for size in (0.0, 192e6))
+    own = replace(beside, steps_share=False)
+    assert asked(OTHER, "update", 30, own, 5) == asked(OTHER, "update", 30, alone, 5)
+    assert asked(PRIMARY, "update", 30, own) == asked(PRIMARY, "update", 30, beside)
     assert (
         asked(OTHER, "update", 30, beside, 5)["far page"]
         / asked(OTHER, "update", 30, alone, 5)["far page"]

@@ -58,8 +58,8 @@ class PoolRules:
     that often, and all headers are read. `gtid_rows`: that the replica writes for a transaction's
     GTID (mysql.gtid_executed, where it has no binary log of its own).
     `change_buffer`: whether changes of secondary indexes wait there by default.
-    `shared_caches`: a page costs more the larger all tables of a log are, not the larger its own
-    table is.
+    `steps_share_caches`: a step in a secondary index costs more the larger all tables of a log are,
+    not the larger its own table is.
     """
 
     scan_depth: int = 1024
@@ -77,7 +77,7 @@ class PoolRules:
     cut_seconds: float = math.inf
     gtid_rows: int = 0
     change_buffer: bool = False
-    shared_caches: bool = True
+    steps_share_caches: bool = True
 
     def cleaner(self, pool_bytes: float) -> PageCleaner:
         """What frees pages of a pool of so many bytes."""
@@ -110,7 +110,7 @@ _MARIADB = PoolRules(
     history=0,
     history_seconds=0.5,
     cut_seconds=0.1,
-    shared_caches=False,
+    steps_share_caches=False,
 )
 POOL_RULES = _MYSQL | {"mariadb": _MARIADB}
 """Version -> its rules.

@@ -186,10 +186,8 @@ class Pricer:
         self.prices = prices
         self.placement = placement
         self.assumptions: dict[str, None] = {}
-        self._log_bytes = 0.0
-        if scenario.pool_rules.shared_caches:
-            in_log = sum(table_bytes(one) for one in facts.values() if one.in_log)
-            self._log_bytes = min(in_log * scenario.row_factor, scenario.pool_bytes)
+        in_log = sum(table_bytes(one) for one in facts.values() if one.in_log)
+        self._log_bytes = min(in_log * scenario.row_factor, scenario.pool_bytes)
 
     def shape(self, target: LoadShape, rows: float, row_bytes: float) -> TableShape:
         """The table's shape for these images, in this scenario. A table that the schema lacks
@@ -268,6 +266,7 @@ class Pricer:
             alive,
             last - first,
             self._log_bytes,
+            scenario.pool_rules.steps_share_caches,
         )
         total = [0.0] * len(UNITS)
         total[PLACE["table"]] = 1.0

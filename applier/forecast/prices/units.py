@@ -148,7 +148,8 @@ class RowWork:
     of it touches.
 
     `table_rows`: those of the table, `share` of which is the part that the event's rows stand in.
-    `log_bytes`: of all tables that the log changes, which share the caches.
+    `log_bytes`: of all tables that the log changes, which share the caches; `steps_share`: for
+    steps in a secondary index, too.
     """
 
     row_bytes: float
@@ -157,12 +158,14 @@ class RowWork:
     table_rows: float = 0.0
     share: float = 1.0
     log_bytes: float = 0.0
+    steps_share: bool = True
 
-    @property
-    def doublings(self) -> float:
-        """How often what the caches hold must be doubled until the tables fit."""
+    def doublings(self, *, steps: bool = False) -> float:
+        """How often what the caches hold must be doubled until the tables fit: for rows found by
+        their own key, or for `steps` in a secondary index."""
         table_bytes = self.table_rows * (self.row_bytes + ROW_HEAD_BYTES)
-        return math.log2(max(table_bytes, self.log_bytes, CACHE_BYTES) / CACHE_BYTES)
+        beside = 0.0 if steps and not self.steps_share else self.log_bytes
+        return math.log2(max(table_bytes, beside, CACHE_BYTES) / CACHE_BYTES)
 
     def pages(self, reads: float) -> float:
         """How many pages hold that many rows drawn from the event's part of the table."""
@@ -215,7 +218,9 @@ def event_amounts(
             of_row: read, of_byte: read * work.row_bytes, of_value: read * work.columns,
             "ghost": ghosts * scans,
         }  # fmt: skip
-    named["far_page"] = named.get("far_page", named.get("page", 0.0)) * work.doublings
+    steps = "far_page" in named
+    far = named["far_page"] if steps else named.get("page", 0.0)
+    named["far_page"] = far * work.doublings(steps=steps)
     return amounts(**named)
 
 
