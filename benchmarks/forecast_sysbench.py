@@ -221,6 +221,8 @@ class Stand:
         """One that has the log and has applied nothing of it."""
         stratum = STRATA[case.stratum]
         options = stratum.options(self.load.table_bytes) | {"innodb_monitor_enable": "module_index"}
+        if stratum.slow_disk and self.words.is_mariadb:
+            options |= TIMED_READS
         options |= dict(one.split("=", 1) for one in case.replica)
         options[self.words.variable("replica_parallel_workers")] = self.words.workers(
             stratum.workers
@@ -300,6 +302,11 @@ class Stand:
         }
 
 
+TIMED_READS = {
+    "performance_schema": "ON",
+    "performance_schema_instrument": "wait/io/file/innodb/innodb_data_file=ON",
+}
+"""What tells of a MariaDB how long a read takes. On other servers it is on by default."""
 INDEXES = (
     "SELECT table_name, index_name, column_name FROM information_schema.statistics WHERE "
     "table_schema = 'sbtest' AND seq_in_index = 1"

@@ -127,6 +127,14 @@ def test_changed_pages_are_written_first_and_go_a_round_later() -> None:
     assert gone - others == {again}
 
 
+def test_a_round_leaves_pages_that_are_in_use() -> None:
+    lru = MidpointLru(PAGES, PageCleaner(PAGES - 1, low=300, most_written=700, in_use=0.4))
+    for page in range(HELD + 1):
+        lru.touch(page, 0.0, changes=False)
+    assert lru.waited_for == 0
+    assert len(lru) == pytest.approx(0.4 * HELD, rel=0.1)
+
+
 def test_a_page_that_nobody_changed_is_not_written() -> None:
     lru = filled(lambda _: False)
     lru.touch(-2 * PAGES, 0.0)

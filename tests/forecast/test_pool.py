@@ -21,7 +21,7 @@ from applier.forecast.inventory.pool import (
 from applier.forecast.inventory.pool_rules import POOL_RULES, PageCleaner, PoolRules
 from applier.forecast.inventory.purge import Purge
 from applier.forecast.inventory.undo_pages import AT_START, UndoPages
-from applier.forecast.inventory.upper_pages import OF_THE_SERVER, UpperPages
+from applier.forecast.inventory.upper_pages import UpperPages
 
 MIB = 1 << 20
 HISTORY, CUT_AFTER = PoolRules().history, PoolRules().cut_after
@@ -41,9 +41,9 @@ def test_a_pool_keeps_some_pages_free() -> None:
 def test_mariadb_keeps_more_pages_free() -> None:
     """What a 10.11.18 held stands beside POOL_RULES."""
     of = POOL_RULES["mariadb"].cleaner
-    assert of(57 * MIB) == PageCleaner(1536, 768, most_written=2000)
-    assert of(14 * MIB) == PageCleaner(853, 640, most_written=2000)
-    assert of(2048 * MIB) == PageCleaner(1536, 768, most_written=2000)
+    assert of(57 * MIB) == PageCleaner(1536, 768, most_written=2000, in_use=0.4)
+    assert of(14 * MIB) == PageCleaner(853, 640, most_written=2000, in_use=0.4)
+    assert of(2048 * MIB) == PageCleaner(1536, 768, most_written=2000, in_use=0.4)
 
 
 def test_workers_wait_for_pages_that_are_written_where_there_are_few_others() -> None:
@@ -52,7 +52,27 @@ def test_workers_wait_for_pages_that_are_written_where_there_are_few_others() ->
     assert 980 < few < 1000
     assert 700 < more < 800
     assert many == 0
+    assert of.waited_for(1000, 7000, 2.0) == pytest.approx(1000 - 4 * (1000 - more))
     assert POOL_RULES["9.7"].cleaner(57 * MIB).waited_for(1000, 250) == 0
+
+
+def test_workers_that_are_slow_at_using_pages_wait_for_fewer_writes() -> None:
+    """Each update of one row takes as long as so many writes of a page."""
+    found = []
+    for writes in (0.5, 1000.0):
+        pool = BufferPool.of(14 * MIB, POOL_RULES["mariadb"], write_seconds=1e-4)
+        pool.now = 1e9
+        waited = 0.0
+        for key in range(3_000):
+            reads = (
+                pool.read(0, Touches(pages=30_000, rows=1, values=1, per_page=1), [key * 997]),
+                pool.commit(1, 0),
+            )
+            waited += sum(one.writes for one in reads)
+            pool.now += writes * 1e-4 + sum(one.writes for one in reads) * 1e-4
+        assert pool.held.use_beside_write == pytest.approx(writes, rel=0.01)
+        found.append(waited)
+    assert found[0] > 10_000 > 500 > found[1]
 
 
 def applied(pool: BufferPool, one: Touches, keys: Iterable[int], seconds: float) -> float:
@@ -189,7 +209,7 @@ def test_what_purge_takes_out_of_a_half_reads_both_neighbours_and_merges_it() ->
 def test_purge_needs_deleted_rows_and_their_entries_once_more() -> None:
     """In a pool of 64 pages, some ninety transactions later."""
     pool = BufferPool.of(MIB)
-    pool.upper = UpperPages(BufferPool.of(MIB).held)  # which loses none
+    pool.upper = UpperPages(BufferPool.of(MIB).held, 9)  # which loses none
     delete = Touches(1e6, 0, 1, 1, per_page=1, ordered=True, deletes=True, indexes=(index(1e6),))
     kept = delete._replace(deletes=False)
     reads = []
@@ -221,7 +241,7 @@ def test_purge_may_be_some_time_behind() -> None:
 def test_purge_reads_the_undo_logs_of_changed_rows() -> None:
     """Of each transaction, in a pool that does not hold it until then. Their segments' headers are
     read when the history is cut off."""
-    rules = PoolRules(rollback_segments=256)
+    rules = PoolRules(rollback_segments=256, used_by_all=0)
     pool = BufferPool.of(2 * MIB, rules)
     waited = [pool.commit(1, 0) for _ in range(4 * CUT_AFTER)]
     late = [one.pages - one.waits for one in waited]
@@ -229,7 +249,7 @@ def test_purge_reads_the_undo_logs_of_changed_rows() -> None:
     cuts = late[CUT_AFTER - 1 :: CUT_AFTER]
     assert all(0.8 * 512 < one <= 512 + 1 for one in cuts)
     assert 0.6 * (len(late) - HISTORY) < sum(late) - sum(cuts) <= len(late) - HISTORY
-    new = BufferPool.of(6 * MIB, PoolRules(rollback_segments=256))
+    new = BufferPool.of(6 * MIB, rules)
     written = [new.commit(0, 1) for _ in range(2000)]
     assert sum(one.pages - one.waits for one in written) == 0
 
@@ -315,7 +335,7 @@ def test_what_all_changes_go_through_is_read_again_when_pages_have_gone() -> Non
         pool.held.touch(page, 0.0)
     assert pool.held.gone
     assert [pool.upper.use(1 << 72, leaves, 0.0) for _ in range(4)] == [3 + 2 + 2, 1, 0, 0]
-    assert [pool.upper.use_own(2 << 72, 0.0) for _ in range(2)] == [OF_THE_SERVER, 0]
+    assert [pool.upper.use_own(2 << 72, 0.0) for _ in range(2)] == [PoolRules().used_by_all, 0]
 
 
 def test_an_undo_log_is_written_on_until_three_quarters_of_its_page_are_full() -> None:

@@ -18,8 +18,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from itertools import chain
+from random import Random
 
-from applier.forecast.inventory.pool_rules import PageCleaner
+from applier.forecast.inventory.pool_rules import USE_BESIDE_WRITE, PageCleaner
 
 OLD_SHARE = 3 / 8
 OLD_TOLERANCE = 20
@@ -47,8 +48,11 @@ class MidpointLru:
         self.gone = 0
         """Pages so far."""
         self._cleaned = 0.0
+        self._chance = Random(1)
         self._changed = set[int]()
         """Pages that are not written yet; kept where the cleaner asks."""
+        self.use_beside_write = USE_BESIDE_WRITE
+        """What workers take to use a page, beside what it takes to write one."""
         self.waited_for = 0.0
         """Pages so far that workers waited for until they were written."""
 
@@ -128,13 +132,13 @@ class MidpointLru:
                     break
                 free = self.pages - held + len(gone)
                 self._write_one(page, writing, held >= FEWEST_PAGES and free >= self.cleaner.low)
-            elif page not in writing:
+            elif page not in writing and self._chance.random() >= self.cleaner.in_use:
                 gone.append(page)
         for page in gone:
             (self._old if page in self._old else self._young).pop(page)
             del self._first_use[page]
         self.gone += len(gone)
-        self.waited_for += self.cleaner.waited_for(len(writing), held)
+        self.waited_for += self.cleaner.waited_for(len(writing), held, self.use_beside_write)
         self._balance()
 
     def _write_one(self, page: int, writing: set[int], with_neighbours: bool) -> None:

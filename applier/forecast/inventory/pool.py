@@ -30,7 +30,7 @@ from applier.forecast.inventory.midpoint_lru import MidpointLru
 from applier.forecast.inventory.pool_rules import PAGE, UNKNOWN, PoolRules
 from applier.forecast.inventory.purge import Purge
 from applier.forecast.inventory.undo_pages import UndoPages
-from applier.forecast.inventory.upper_pages import UpperPages
+from applier.forecast.inventory.upper_pages import OF_PURGE, UpperPages
 
 ENTRY_BYTES = 22
 """Of a secondary index on a number, with the primary key and InnoDB's header, at the fill of an
@@ -115,12 +115,22 @@ class BufferPool:
     growth: LeafGrowth
     purge: Purge
     upper: UpperPages
+    write_seconds: float = 0.0
     now: float = 0.0
     """The replica's clock, in seconds."""
+    uses: float = 0.0
+    """Of pages of tables and indexes, so far."""
+    stopped_seconds: float = 0.0
+    """So far, in which workers waited for pages that were written."""
+    began: float | None = None
+    """When the first page was used."""
 
     @classmethod
-    def of(cls, pool_bytes: float, rules: PoolRules = UNKNOWN) -> BufferPool:
-        """One without pages of tables: with those that a server reads at its start."""
+    def of(
+        cls, pool_bytes: float, rules: PoolRules = UNKNOWN, write_seconds: float = 0.0
+    ) -> BufferPool:
+        """One without pages of tables: with those that a server reads at its start. A page is
+        written in so many seconds."""
         pages = pool_bytes / PAGE
         held = MidpointLru(pages, rules.cleaner(pool_bytes))
         for page in range(rules.own_pages):
@@ -131,7 +141,8 @@ class BufferPool:
             undo = UndoPages(segments, held, rules.cut_after, rules.cut_seconds)
         growth = LeafGrowth(held)
         purge = Purge(held, growth, rules.history, rules.history_seconds)
-        return cls(pages, held, Random(1), {}, undo, growth, purge, UpperPages(held))
+        upper = UpperPages(held, rules.used_by_all)
+        return cls(pages, held, Random(1), {}, undo, growth, purge, upper, write_seconds)
 
     def read(
         self,
@@ -146,7 +157,9 @@ class BufferPool:
         if touches is NOTHING or math.isinf(self.pages):
             return NO_READS
         scanned = touches.scanned * touches.pages if touches.pages > self.pages else 0.0
-        read, wanted = 0.0, touches.rows + touches.lookups + touches.leaves
+        read, above, wanted = 0.0, 0, touches.rows + touches.lookups + touches.leaves
+        self.uses += wanted
+        self.began = self.now if self.began is None else self.began
         if entries is not None:
             touches = touches._replace(lookups=0.0, leaves=0.0)
         if wanted:
@@ -161,26 +174,32 @@ class BufferPool:
         upper = _base(table, UPPER)
         if not self.upper.are_read(upper):
             leaves = [touches.pages, *(index.pages for index in touches.indexes)]
-            read += self.upper.use(upper, leaves, self.now)
-        return PageReads(read + scanned, read + scanned / READ_AHEAD, self._writes())
+            above = self.upper.use(upper, leaves, self.now)
+        waits = read + above * (1 - OF_PURGE) + scanned / READ_AHEAD
+        return PageReads(read + above + scanned, waits, self._writes())
 
     def commit(self, changed_rows: float, new_rows: float) -> PageReads:
         """The end of a transaction that changed or deleted some rows, and wrote some new ones: the
         pages that are read for its undo logs, and by purge."""
         if math.isinf(self.pages):
             return NO_READS
-        waits, behind = 0, 0
+        waits, above, behind = 0, 0, 0
         if self.undo:
             waits, pages = self.undo.write(changed_rows, new_rows, self.now)
             self.purge.needs(pages)
-            waits += self.upper.use_own(_base(-1, UPPER), self.now)
+            above = self.upper.use_own(_base(-1, UPPER), self.now)
             behind += self.undo.cut(self.now)
         behind += self.purge.commit(self.now)
-        return PageReads(float(waits + behind), float(waits), self._writes())
+        if self.write_seconds and self.began is not None and self.uses:
+            at_work = max(self.now - self.began - self.stopped_seconds, 0.0)
+            self.held.use_beside_write = at_work / self.uses / self.write_seconds
+        reads = float(waits + above + behind)
+        return PageReads(reads, waits + above * (1 - OF_PURGE), self._writes())
 
     def _writes(self) -> float:
         """Pages that workers have waited for since this was asked."""
         writes, self.held.waited_for = self.held.waited_for, 0.0
+        self.stopped_seconds += writes * self.write_seconds
         return writes
 
     def _touch_entry(self, table: int, touches: Touches, entry: Entry) -> int:

@@ -16,15 +16,15 @@ FAN_OUT = 1200
 """Leaves below a page: entries of some 13 bytes, for a key of four."""
 OF_A_FILE = 3
 """The header, the bitmap of the change buffer and the inodes."""
-OF_THE_SERVER = 9
-"""The transaction system's, and those of the files of undo logs."""
+OF_PURGE = 1 / 2
+"""The part that purge reads, which goes through the same pages: no worker waits for it."""
 
 
 class UpperPages:
     """Of all tables. Until the first pages have gone from the pool, none is read."""
 
-    def __init__(self, held: MidpointLru) -> None:
-        self.held = held
+    def __init__(self, held: MidpointLru, used_by_all: int) -> None:
+        self.held, self.used_by_all = held, used_by_all
         self._gone = 0
         self._uses: dict[int, int] = {}
         """Since pages have last gone: what the numbers of a table's pages begin with -> uses."""
@@ -58,7 +58,7 @@ class UpperPages:
         if self.are_read(base):
             return 0
         self._all_read.add(base)
-        return self._touch(base, range(OF_THE_SERVER), now)
+        return self._touch(base, range(self.used_by_all), now)
 
     def _touch(self, base: int, pages: Iterable[int], now: float) -> int:
         return sum(self.held.touch(base | page, now, changes=False) for page in pages)

@@ -20,7 +20,7 @@ from applier.forecast.lag.costs import TableCharges, TableCost, WorstTransaction
 from applier.forecast.lag.gathered import Gathered
 from applier.forecast.lag.part_kinds import PartCounts, part_kind
 from applier.forecast.lag.scenario_run import ScenarioRun
-from applier.forecast.prices.calibration import Calibration
+from applier.forecast.prices.calibration import PAGE_WRITE, Calibration
 from applier.forecast.prices.conditions import Conditions
 from applier.forecast.prices.pricing import Part, Pricer, TableState, Work, part_of
 from applier.forecast.prices.scenario import Scenario
@@ -76,8 +76,9 @@ class Forecast:
                     calibration.syncs,
                 )
             )
+        write_seconds = calibration.shared[PAGE_WRITE].waiting
         self._pools = {
-            work: (BufferPool.of(work.pool_bytes, work.pool_rules), run)
+            work: (BufferPool.of(work.pool_bytes, work.pool_rules, write_seconds), run)
             for work, run in ((run.work, run) for run in reversed(self.runs))
             if work.pool_bytes != inf
         }
