@@ -17,6 +17,7 @@ from applier.forecast.inventory.index_fill import (
     leaf_fill,
     names_of_full_indexes,
 )
+from applier.forecast.inventory.pool_rules import POOL_RULES
 from applier.forecast.inventory.server_facts import facts_of_server
 from applier.forecast.prices.margin import margin
 from applier.forecast.prices.pricing import Part, Pricer
@@ -70,6 +71,24 @@ def amounts_asked(kind: str, rows: int, facts: TableFacts = FULL) -> tuple[float
     return found[PLACE["full entry"]], found[PLACE["leaf split"]]
 
 
+COUNTS_OF_5_7 = [
+    (1, 10_000, 83, 4_459), (10, 1_000, 83, 2_638), (100, 100, 83, 594), (1, 10_000, 332, 6_744),
+    (1, 7_500, 84, 8_903 / 4), (1, 7_500, 84, 12_644 / 4),
+]  # fmt: skip
+"""Rows of a transaction, transactions, leaves, splits: of `measure`, and of sysbench's
+oltp_update_index, relaxed and durable."""
+
+
+@pytest.mark.parametrize(("rows", "transactions", "leaves", "counted"), COUNTS_OF_5_7)
+def test_leaves_of_5_7_split_more_often_as_its_purge_is_hardly_behind(
+    rows: float, transactions: int, leaves: float, counted: float
+) -> None:
+    index = FullIndex("k", 1.0, leaves, rows * transactions)
+    split = index.leaves_split(rows, POOL_RULES["5.7"].splits) * transactions
+    assert split == pytest.approx(counted, rel=0.34)
+    assert split > index.leaves_split(rows, POOL_RULES["9.7"].splits) * transactions
+
+
 def test_each_moved_entry_counts_and_leaves_split_less_often_the_more_visits_they_have() -> None:
     assert amounts_asked("delete", 1) == (0.0, 0.0)
     first = 0.57 / (1 + 32 / 84)
@@ -101,7 +120,8 @@ def test_as_many_splits_as_a_server_counted(
     transactions: int, rows: int, leaves: int, splits: int
 ) -> None:
     index = FullIndex("k", 1.0, leaves, transactions * rows)
-    assert 1 / 2 < transactions * index.leaves_split(rows) / splits < 2
+    counted = transactions * index.leaves_split(rows, POOL_RULES["9.7"].splits)
+    assert 1 / 2 < counted / splits < 2
 
 
 def test_entries_of_no_fixed_length_are_not_guessed() -> None:

@@ -20,6 +20,7 @@ from servers.server import Server
 from applier.cli.main import cli
 from applier.errors import UsageError
 from applier.forecast.inventory.index_fill import full_indexes
+from applier.forecast.inventory.pool_rules import PoolRules
 from applier.forecast.inventory.server_facts import facts_of_server
 from applier.forecast.measurement.fit import fit
 from applier.forecast.measurement.measurement_grid import Cell
@@ -101,7 +102,7 @@ def test_splits_are_those_that_the_server_counts(server: Server) -> None:
         is_mariadb = target.rules.name == "mariadb"
         assert not is_counting(target.server, mariadb=is_mariadb)
     (index,) = full_indexes(cell.facts(cell.rows))
-    assert (index.leaves_split(1.0) * 1_000).is_integer() is False
+    assert (index.leaves_split(1.0, PoolRules().splits) * 1_000).is_integer() is False
     assert splits == int(splits)
     assert 20 < splits < 1_000
 

@@ -26,6 +26,7 @@ from typing import NamedTuple
 
 from applier.forecast.inventory.facts import LEAF_BYTES, TableFacts, entry_bytes
 from applier.forecast.inventory.leaf_growth import FULL
+from applier.forecast.inventory.pool_rules import Splits
 from lookup.table import Key
 
 
@@ -36,12 +37,6 @@ def leaf_fill(facts: TableFacts, key: Key) -> float | None:
     if not pages or not facts.rows or width is None:
         return None
     return facts.rows * width / (pages * LEAF_BYTES)
-
-
-FIRST_VISITS, WEARY_VISITS, PURGED_TRANSACTIONS = 0.57, 92.0, 32.0
-"""The share of a leaf's first visits that split it; after how many visits half of that is left;
-how many transactions purge is behind when half of the leaves are not merged yet by the next visit.
-They come within a factor of 2 of nine counts on a 9.7.4, within 1.3 of seven."""
 
 
 class FullIndex(NamedTuple):
@@ -64,17 +59,16 @@ class FullIndex(NamedTuple):
             return min(moved, 1.0)
         return -leaves * math.expm1(moved * math.log1p(-1 / leaves))
 
-    def leaves_split(self, rows: float) -> float:
-        """How many leaves a transaction that updates so many rows splits, on average over a log
-        whose transactions are all alike."""
+    def leaves_split(self, rows: float, splits: Splits) -> float:
+        """How many leaves a transaction that updates so many rows splits by a version's rules, on
+        average over a log whose transactions are all alike."""
         visited = self.leaves_visited(rows)
         if not visited:
             return 0.0
         share = visited / max(self.leaves, 1.0)
         visits = share * max(self.updates / rows, 1.0)
-        return (
-            visited * FIRST_VISITS / (1 + visits / WEARY_VISITS) / (1 + PURGED_TRANSACTIONS * share)
-        )
+        weary = 1 + visits / splits.weary_visits
+        return visited * splits.first_visits / weary / (1 + splits.purged_transactions * share)
 
 
 def full_indexes(facts: TableFacts) -> tuple[FullIndex, ...]:

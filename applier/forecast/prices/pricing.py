@@ -274,7 +274,8 @@ class Pricer:
         if facts is not None and target.kind == "update":
             for index in full_indexes(facts):
                 total[PLACE["full entry"]] += index.moved(part.changed)
-                total[PLACE["leaf split"]] += index.leaves_split(part.changed)
+                split = index.leaves_split(part.changed, scenario.pool_rules.splits)
+                total[PLACE["leaf split"]] += split
         reads, algorithm = 0.0, NOT_NEEDED
         touches = _Touched(facts, shape, target.kind, is_buffered=scenario.pool_rules.change_buffer)
         for (rows, distinct), times in sizes:
