@@ -89,7 +89,7 @@ BEGUN = Setup(
 
 
 @settings(max_examples=3 if ALL_CASES else 1)
-@example(BEGUN, 2, 3, 3)
+@example(BEGUN, 2, 3, 3 if ALL_CASES else 1)
 @given(
     SETUPS,
     st.sampled_from([1, 1, 2, 5]),

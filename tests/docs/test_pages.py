@@ -57,6 +57,7 @@ def said(page: Path, step: Step, ran: Ran, shown: str | None) -> str:
     )
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=name_of)
 def test_commands_print_what_the_page_shows(
     page: Path, session: Session, request: pytest.FixtureRequest

@@ -97,7 +97,7 @@ def speed_of(number: int) -> float:
     return (0.5, 1, 2)[number % 3]
 
 
-@pytest.mark.one_case_in(3)
+@pytest.mark.one_case_in(6)
 @pytest.mark.parametrize("sync", SYNC_PRICES)
 @pytest.mark.parametrize(
     ("transaction", "event"), [(10 * US, 4 * US), (30 * US, 12 * US), (150 * US, 20 * US)]
@@ -121,7 +121,7 @@ def test_the_prices_are_found_whatever_the_speed(
     assert total == pytest.approx(sync.processor + sync.waiting, rel=0.15)
 
 
-@pytest.mark.one_case_in(2)
+@pytest.mark.one_case_in(4)
 @pytest.mark.parametrize("sync", SYNC_PRICES)
 @pytest.mark.parametrize(("beside", "hand_over"), [(1.5, 45 * US), (3.0, 150 * US)])
 def test_what_workers_of_mariadb_cost_each_other_is_found(

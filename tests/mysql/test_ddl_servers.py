@@ -58,7 +58,7 @@ def cases() -> list[tuple[str, str, tuple[str, ...]]]:
     return sorted(found)
 
 
-@pytest.mark.one_case_in(3)
+@pytest.mark.one_case_in(5)
 @pytest.mark.parametrize(
     ("server_name", "title", "statements"),
     cases(),
@@ -77,7 +77,7 @@ def test_tables_are_as_the_server_shows_them(
     assert shape_in_memory(file, "d") == shape_on(server, "d"), title
 
 
-@pytest.mark.one_case_in(3)
+@pytest.mark.one_case_in(5)
 @pytest.mark.parametrize("apply", ["native", "sql"])
 @pytest.mark.parametrize(
     ("server_name", "title", "statements"),

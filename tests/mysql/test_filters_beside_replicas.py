@@ -200,7 +200,7 @@ def beside(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Ite
         yield beside
 
 
-@pytest.mark.one_case_in(3)
+@pytest.mark.one_case_in(5)
 @pytest.mark.parametrize("title", CASES)
 def test_a_replay_leaves_what_a_replica_leaves(title: str, beside: Beside) -> None:
     file = beside.log_of(CASES[title])
