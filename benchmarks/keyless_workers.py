@@ -128,7 +128,7 @@ class Pair:
         """Seconds that `binlag forecast` says before anything is applied."""
         self.replica.execute(f"ANALYZE NO_WRITE_TO_BINLOG TABLE {TABLE}")
         said = forecast(self.replica, self.file, calibration=calibration)
-        return float(said["replica"]["utilisation"] * said["log_seconds"])
+        return float(said["replica"]["span_seconds"])
 
     def prepare(self, case: Case, workers: int) -> None:
         """The replica has the log and nothing of it applied."""

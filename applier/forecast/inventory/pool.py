@@ -30,7 +30,7 @@ from applier.forecast.inventory.midpoint_lru import MidpointLru
 from applier.forecast.inventory.pool_rules import PAGE, UNKNOWN, PoolRules
 from applier.forecast.inventory.purge import Purge
 from applier.forecast.inventory.undo_pages import UndoPages
-from applier.forecast.inventory.upper_pages import OF_PURGE, UpperPages
+from applier.forecast.inventory.upper_pages import OF_WORKERS, UpperPages
 
 ENTRY_BYTES = 22
 """Of a secondary index on a number, with the primary key and InnoDB's header, at the fill of an
@@ -120,10 +120,10 @@ class BufferPool:
     """The replica's clock, in seconds."""
     uses: float = 0.0
     """Of pages of tables and indexes, so far."""
+    began: float = 0.0
+    """When the first of them was used."""
     stopped_seconds: float = 0.0
     """So far, in which workers waited for pages that were written."""
-    began: float | None = None
-    """When the first page was used."""
 
     @classmethod
     def of(
@@ -158,8 +158,9 @@ class BufferPool:
             return NO_READS
         scanned = touches.scanned * touches.pages if touches.pages > self.pages else 0.0
         read, above, wanted = 0.0, 0, touches.rows + touches.lookups + touches.leaves
+        if not self.uses:
+            self.began = self.now
         self.uses += wanted
-        self.began = self.now if self.began is None else self.began
         if entries is not None:
             touches = touches._replace(lookups=0.0, leaves=0.0)
         if wanted:
@@ -175,7 +176,7 @@ class BufferPool:
         if not self.upper.are_read(upper):
             leaves = [touches.pages, *(index.pages for index in touches.indexes)]
             above = self.upper.use(upper, leaves, self.now)
-        waits = read + above * (1 - OF_PURGE) + scanned / READ_AHEAD
+        waits = read + above * OF_WORKERS + scanned / READ_AHEAD
         return PageReads(read + above + scanned, waits, self._writes())
 
     def commit(self, changed_rows: float, new_rows: float) -> PageReads:
@@ -190,11 +191,11 @@ class BufferPool:
             above = self.upper.use_own(_base(-1, UPPER), self.now)
             behind += self.undo.cut(self.now)
         behind += self.purge.commit(self.now)
-        if self.write_seconds and self.began is not None and self.uses:
+        if self.write_seconds and self.uses:
             at_work = max(self.now - self.began - self.stopped_seconds, 0.0)
             self.held.use_beside_write = at_work / self.uses / self.write_seconds
         reads = float(waits + above + behind)
-        return PageReads(reads, waits + above * (1 - OF_PURGE), self._writes())
+        return PageReads(reads, waits + above * OF_WORKERS, self._writes())
 
     def _writes(self) -> float:
         """Pages that workers have waited for since this was asked."""

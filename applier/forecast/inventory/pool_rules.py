@@ -1,4 +1,4 @@
-"""How a server's buffer pool works, as data: a row for each version.
+"""How a server's buffer pool and its pages work, as data: a row for each version.
 
 The sources are those of the servers: buf0flu.cc, buf0lru.cc, trx0purge.cc, trx0rseg.cc.
 """

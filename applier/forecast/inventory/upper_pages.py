@@ -16,8 +16,8 @@ FAN_OUT = 1200
 """Leaves below a page: entries of some 13 bytes, for a key of four."""
 OF_A_FILE = 3
 """The header, the bitmap of the change buffer and the inodes."""
-OF_PURGE = 1 / 2
-"""The part that purge reads, which goes through the same pages: no worker waits for it."""
+OF_WORKERS = 1 / 2
+"""The part of the reads that a worker waits for: purge goes through the same pages."""
 
 
 class UpperPages:

@@ -285,12 +285,12 @@ def _of(data: dict[str, Any], source: str) -> Calibration:
             f"it is of format {form}, and its prices do not fit the units of format {FORMAT}"
         )
     rules_name = rules_for(data["server_version"]).name
+    concerns = {
+        NO_WRITES: POOL_RULES[rules_name].most_written > 0,
+        NO_HAND_OVER: commits_in_groups(rules_name),
+    }
     lacking = [
-        what
-        for older, what in LACKS.items()
-        if form <= older
-        and (older != NO_WRITES or POOL_RULES[rules_name].most_written)
-        and (older != NO_HAND_OVER or commits_in_groups(rules_name))
+        what for older, what in LACKS.items() if form <= older and concerns.get(older, True)
     ]
     assumed = tuple(f"the calibration is of format {form}: {what}" for what in lacking)
     if lacking:
@@ -303,7 +303,7 @@ def _of(data: dict[str, Any], source: str) -> Calibration:
     }
     if form <= UNMEASURED_READS:
         shared[PAGE_READ] = default_calibration(rules_name).shared[PAGE_READ]
-    if form <= NO_HAND_OVER and commits_in_groups(rules_name):
+    if form <= NO_HAND_OVER and concerns[NO_HAND_OVER]:
         ships = default_calibration(rules_name).shared
         shared |= {name: ships[name] for name in (*COORDINATOR, BESIDE, HAND_OVER)}
     if form <= NO_WRITES:

@@ -204,7 +204,7 @@ def event_amounts(
                 "hash_value": reads * work.columns,
             }
         if expected.key == OTHER:
-            named["far_page"] = reads
+            named["far_page"] = reads * work.doublings(steps=True)
             named["marked_read"] = (
                 _marked(reads, rows, counted.read_key)
                 if strategy.hashes and kind == "delete"
@@ -218,9 +218,7 @@ def event_amounts(
             of_row: read, of_byte: read * work.row_bytes, of_value: read * work.columns,
             "ghost": ghosts * scans,
         }  # fmt: skip
-    steps = "far_page" in named
-    far = named["far_page"] if steps else named.get("page", 0.0)
-    named["far_page"] = far * work.doublings(steps=steps)
+    named.setdefault("far_page", named.get("page", 0.0) * work.doublings())
     return amounts(**named)
 
 
