@@ -29,8 +29,8 @@ last_committed; what MariaDB's mode says of its group."""
     ALL_DONE, COORDINATOR_FREE, READ_FROM, CORES_FROM,
     REDO_START, REDO_END, LOG_START, LOG_END, SYNCS,
     PREVIOUS, IS_FIRST, FIRST_MARK, LAST_MARK, RETRIES, GROUP_MODE, ONE_DOMAIN, MOST_QUEUED,
-    BESIDE, WOKEN, LEFT_WAITING, CLOCK_NUMBERS,
-) = range(33)  # fmt: skip
+    BESIDE, WOKEN, LEFT_WAITING, CROWDING, CLOCK_NUMBERS,
+) = range(34)  # fmt: skip
 """Places in `Clock.numbers`: settings, then times and counts. QUEUES: the coordinator goes on while
 a transaction waits for its worker. REDO_SYNC, LOG_SYNC: seconds of the two stages of a durable
 commit at the mean; REDO_START to LOG_END: when the last sync of each begins and ends.
@@ -38,7 +38,8 @@ SYNC_PROCESSOR: of both. FIRST_MARK is -1 while there is no mark. RETRIES: expec
 transactions that scanned a table out of order. GROUP_MODE: a place in `scheduling.MODES`. Of
 MariaDB's workers, 0 elsewhere: BESIDE: processor seconds more for each that a transaction takes
 beside others; WOKEN: seconds until one that waited is awake; LEFT_WAITING: the share of workers for
-which there is no core."""
+which there is no core. CROWDING: how many times as long rows take while the coordinator asks for a
+free worker, where that is more than what its own core explains; 1 elsewhere."""
 
 (
     ARRIVAL, PROCESSOR, WAITING, READS, EVENTS, LAST_COMMITTED, SEQUENCE_NUMBER,
@@ -104,12 +105,14 @@ def take(clock: Clock, turn: Sequence[float], databases: Sequence[int]) -> float
     after = _may_begin(clock, turn, databases)
     worker = _free_worker(clock, after)
     arrival = turn[ARRIVAL]
-    start = max(arrival, numbers[COORDINATOR_FREE], workers[worker], after)
+    may_start = max(arrival, numbers[COORDINATOR_FREE], after)
+    start = max(may_start, workers[worker])
+    numbers[CORES_FROM] += _crowded(numbers, start - may_start, turn[PROCESSOR])
     if numbers[SEVERAL]:
         reading = numbers[COORDINATOR_TRANSACTION] + numbers[COORDINATOR_EVENT] * turn[EVENTS]
         begin = max(arrival, numbers[COORDINATOR_FREE]) if numbers[QUEUES] else start
         numbers[COORDINATOR_FREE] = begin + reading
-    ready = _executed(numbers, start, turn)
+    ready = _executed(numbers, start, turn[PROCESSOR], turn)
     if numbers[SEVERAL] and turn[SCANNED] >= 0:
         all_busy = workers[worker] > max(arrival, after)
         ready = _scanned(clock, turn, start, ready, all_busy)
@@ -146,7 +149,7 @@ def _take_group(clock: Clock, turn: Sequence[float]) -> float:
         start = max(start, domains[at + COMMITTED] + numbers[WOKEN])
     now = max(now, clock.workers[worker]) if clock.owners[worker] < 0 else now
     clock.owners[worker] = row * len(clock.workers) + int(domains[at + PLACE])
-    ready = _executed(numbers, start, turn)
+    ready = _executed(numbers, start, _processor(numbers, start, turn), turn)
     if turn[LOG_BYTES] > numbers[MOST_QUEUED]:
         now = max(now, ready - (ready - start) * numbers[MOST_QUEUED] / turn[LOG_BYTES])
     numbers[COORDINATOR_FREE] = now + reading
@@ -245,9 +248,14 @@ def _processor(numbers: Numbers, start: float, turn: Sequence[float]) -> float:
     return alone + numbers[BESIDE] * min(alone, others) + numbers[WOKEN] * numbers[LEFT_WAITING]
 
 
-def _executed(numbers: Numbers, start: float, turn: Sequence[float]) -> float:
+def _crowded(numbers: Numbers, asked: float, work: float) -> float:
+    """Seconds by which workers get on less while the coordinator asks for a free one so long."""
+    crowding = numbers[CROWDING]
+    return min(asked / crowding, work) * (crowding - 1)
+
+
+def _executed(numbers: Numbers, start: float, work: float, turn: Sequence[float]) -> float:
     """When its rows are changed: cores and disk are given out in the log's order."""
-    work = _processor(numbers, start, turn)
     ready = start + work
     if numbers[SHARES_CORES]:
         begin = max(numbers[CORES_FROM], start)
@@ -333,7 +341,7 @@ def _synced(numbers: Numbers, ready: float, start: int, seconds: float, share: f
 
 
 STEPS = (
-    _may_begin, _parents_done, _note, _free_worker, _processor, _executed, _contended, _scanned,
-    _note_scan, _synced, _committed, _pooled_worker, _take_group, take,
+    _may_begin, _parents_done, _note, _free_worker, _processor, _crowded, _executed, _contended,
+    _scanned, _note_scan, _synced, _committed, _pooled_worker, _take_group, take,
 )  # fmt: skip
 """What a compiler has to know of besides the functions of scheduling."""

@@ -18,7 +18,6 @@ from applier.forecast.plan import ForecastPlan, run
 from applier.forecast.prices.calibration import (
     BESIDE,
     COORDINATOR,
-    HAND_OVER,
     LACKS,
     OF_A_DOUBLING,
     PAGE_READ,
@@ -323,22 +322,31 @@ def test_the_price_of_a_far_page_is_made_that_of_a_doubling(
     )
 
 
-@pytest.mark.parametrize(("version", "is_mariadb"), [("10.11.18-MariaDB", True), ("9.7.4", False)])
-def test_the_coordinator_of_a_mariadb_had_the_price_of_its_workers(
-    version: str, is_mariadb: bool, tmp_path: Path
+@pytest.mark.parametrize(
+    ("version", "form", "lacks"),
+    [
+        ("10.11.18-MariaDB", 9, True),
+        ("10.11.18-MariaDB", 10, False),
+        ("5.7.29", 10, True),
+        ("5.7.29", 9, True),
+        ("9.7.4", 9, False),
+    ],
+)
+def test_the_coordinator_of_mariadb_and_5_7_had_the_price_of_its_workers(
+    version: str, form: int, lacks: bool, tmp_path: Path
 ) -> None:
     path, old = tmp_path / "c.json", calibration().as_dict()
-    old |= {"format": 9, "server_version": version}
+    old |= {"format": form, "server_version": version}
     old["shared"][COORDINATOR[0]] = {"processor": 33e-6, "waiting": 0.0}
-    del old["shared"][BESIDE], old["shared"][HAND_OVER]
+    del old["shared"][BESIDE]
     path.write_text(json.dumps(old))
     found = load_calibration(path)
-    ships = default_calibration("mariadb").shared
-    said = f"the calibration is of format 9: {LACKS[9]}"
-    assert (said in found.assumed) == is_mariadb
-    taken = ships[COORDINATOR[0]] if is_mariadb else TimePrice(33e-6)
+    ships = default_calibration(found.rules_name).shared
+    said = f"the calibration is of format {form}: {LACKS[9]}"
+    assert (said in found.assumed) == lacks
+    taken = ships[COORDINATOR[0]] if lacks else TimePrice(33e-6)
     assert found.shared[COORDINATOR[0]] == taken
-    assert not is_mariadb or found.shared[HAND_OVER] == ships[HAND_OVER]
+    assert not lacks or found.shared[BESIDE] == ships[BESIDE]
 
 
 @pytest.mark.parametrize(("form", "taken"), [(5, False), (6, True)])

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 import applier
-from applier.forecast.inventory.facts import STATISTICS, TableFacts
+from applier.forecast.inventory.facts import COUNTED_THERE, STATISTICS, TableFacts
+from applier.forecast.inventory.file_sizes import MOST_COUNTED
 from applier.forecast.inventory.server_facts import facts_of_server, judged
 from applier.mysql.client.url import parse_url
 from lookup.versions import RULES
@@ -49,6 +50,70 @@ def test_old_statistics_are_known_by_what_cannot_be(
     assert len(found.doubts) == bool(doubt)
     assert doubt in "".join(found.doubts)
     assert all("ANALYZE TABLE d.t" in said for said in found.doubts)
+
+
+@pytest.mark.parametrize(
+    ("counted", "said"),
+    [
+        (5000.0, "d.t has 5,000 rows, as counted; the server's statistics are old, they say 16"),
+        (float(MOST_COUNTED), "d.t has at least 1,000,000 rows"),
+        (20.0, ""),
+    ],
+)
+def test_statistics_that_say_far_fewer_rows_than_were_counted_are_old(
+    counted: float, said: str
+) -> None:
+    known = TableFacts(
+        applier.load_schema(TABLE)["d.t"].definition, 16.0, STATISTICS, row_bytes=900.0,
+        leaf_pages={"PRIMARY": 1.0},
+    )  # fmt: skip
+    found = judged(known, {"k_id": 16, "k": 4}, 17, RULES["5.7"], counted)
+    assert said in "".join(found.doubts) and bool(found.doubts) == bool(said)
+    if said:
+        assert (found.rows, found.rows_from) == (counted, COUNTED_THERE)
+        assert (found.row_bytes, dict(found.leaf_pages)) == (None, {})
+        assert found.duplicates == {"k_id": 1, "u": 1}
+    else:
+        assert (found.rows, found.duplicates["k"]) == (16.0, 4.0)
+
+
+OF_16_ROWS = (
+    "UPDATE mysql.innodb_table_stats SET n_rows = 16, clustered_index_size = 1,"
+    " sum_of_other_index_sizes = 1 WHERE database_name = 'old'"
+)
+
+
+@pytest.mark.parametrize("version", ["5.6", "5.7", "9.7", "mariadb"])
+def test_rows_are_counted_where_a_file_is_much_larger_than_its_statistics(
+    server_factory: ServerFactory, version: str
+) -> None:
+    """A table whose rows were deleted has such a file, too, and its statistics are right. 5.6 does
+    not tell how large files are, and an account without PROCESS does not see it."""
+    server = server_factory(version)
+    columns = "(a INT, b CHAR(250) NOT NULL, KEY k (a)) STATS_AUTO_RECALC = 0"
+    server.execute("CREATE DATABASE old", "USE old")
+    for table in ("copied", "emptied"):
+        server.execute(f"CREATE TABLE old.{table} {columns} CHARACTER SET latin1")
+        some = f"INSERT INTO old.{table} SELECT 1, 'x' FROM information_schema.columns LIMIT 400"
+        more = f"INSERT INTO old.{table} SELECT a, b FROM old.{table}"
+        server.execute(some, *[more] * 6)
+    server.execute("DELETE FROM old.emptied LIMIT 25590", OF_16_ROWS)
+    server.restart()
+    server.execute(
+        "CREATE USER reader@'%' IDENTIFIED BY 'p'",
+        "GRANT SELECT ON old.* TO reader@'%'",
+    )
+    url = f"mysql://{server.user}@127.0.0.1:{server.port}"
+    facts, _ = facts_of_server(parse_url(url, "--schema").with_password(server.password), ["old"])
+    copied, emptied = facts["old.copied"], facts["old.emptied"]
+    assert (emptied.rows, emptied.doubts) == (16.0, ())
+    if version == "5.6":
+        assert (copied.rows, copied.doubts) == (16.0, ())
+    else:
+        assert (copied.rows, copied.rows_from) == (25_600.0, COUNTED_THERE)
+    reader = parse_url(f"mysql://reader@127.0.0.1:{server.port}", "--schema").with_password("p")
+    facts, _ = facts_of_server(reader, ["old"])
+    assert (facts["old.copied"].rows, facts["old.copied"].doubts) == (16.0, ())
 
 
 @pytest.mark.parametrize("version", ["5.6", "5.7", "9.7", "mariadb"])

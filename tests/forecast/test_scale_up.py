@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from applier.forecast.inventory.pool_rules import POOL_RULES
 from applier.forecast.live import live_settings
 from applier.forecast.measurement.fit import fit
 from applier.forecast.measurement.measured import Measured, middle, read_parquet, write_parquet
@@ -42,7 +43,7 @@ from applier.mysql.client.connection import connect
 from applier.mysql.client.url import Endpoint
 from applier.timing.work_clock import Machine, Turn, WorkClock
 from lookup.table_shape import PRIMARY
-from lookup.versions import RULES
+from lookup.versions import RULES, rules_for
 from tests.forecast import logs
 from tests.servers.fixtures import ServerFactory
 
@@ -76,6 +77,7 @@ def applied(
         synced_logs=syncs,
         beside=beside,
         hand_over=hand_over,
+        purge_threads=POOL_RULES[rules_for(version).name].purge_threads,
     )
     kind = "optimistic" if is_mariadb else "LOGICAL_CLOCK"
     clock, done = WorkClock(cell.workers, machine=machine, parallel_type=kind), 0.0
@@ -139,6 +141,24 @@ def test_what_workers_of_mariadb_cost_each_other_is_found(
     assert found[BESIDE].processor == pytest.approx(beside, rel=0.5)
     assert found[HAND_OVER].processor == pytest.approx(hand_over, rel=0.5)
     off = unexplained(measured, SHARED | NO_COORDINATOR | found, cores=2, syncs=1.0)
+    assert max(off.values()) < 0.15
+
+
+@pytest.mark.one_case_in(2)
+@pytest.mark.parametrize("sync", SYNC_PRICES)
+@pytest.mark.parametrize("beside", [0.5, 2.0])
+def test_what_a_spinning_coordinator_of_5_7_costs_its_workers_is_found(
+    sync: TimePrice, beside: float
+) -> None:
+    measured = [
+        applied(cell, speed_of(number), sync, 5 * US, 1 * US, beside=beside, version="5.7.29")
+        for number, cell in enumerate(scale_up_cells(4_000, workers=True))
+    ]
+    usual = SHARED | {COORDINATOR[0]: TimePrice(5 * US), COORDINATOR[1]: TimePrice(1 * US)}
+    found = shared_prices(measured, cores=2, syncs=2.0, usual=usual)
+    assert set(found) == {SYNC, BESIDE, COORDINATOR[1]}
+    assert found[BESIDE].processor == pytest.approx(beside, rel=0.3)
+    off = unexplained(measured, usual | found, cores=2, syncs=2.0)
     assert max(off.values()) < 0.15
 
 

@@ -160,6 +160,25 @@ def test_beside_others_a_transaction_of_mariadb_takes_more_of_the_processor() ->
     assert [few.take(0.0, Turn(2.0)) for _ in range(3)] == [2.0, 3.0, 4.0]
 
 
+def test_rows_take_longer_while_the_coordinator_of_a_5_7_asks_for_a_free_worker() -> None:
+    """By (1 + beside) times the threads that want a core, for each worker: 2 x 5 / 2 on two cores
+    with two threads of purge. What the coordinator asks before all workers are busy, and while it
+    sleeps until those of a group commit are done, costs nothing."""
+    machine = Machine(2, spins=True, beside=1.0, purge_threads=2)
+    clock = WorkClock(2, machine=machine)
+    assert machine.crowding(2) == 5.0 / 2
+    ends = [clock.take(0.0, turn) for turn in free(200)]
+    assert ends[:2] == [1.0, 2.0]
+    assert ends[-1] - ends[-2] == pytest.approx(2.5)
+    few = Machine(8, spins=True, beside=0.0, purge_threads=2)
+    assert few.crowding(2) == 1.0
+    in_turn = WorkClock(2, machine=machine)
+    chain = [Turn(1.0, last_committed=at, sequence_number=at + 1) for at in range(10)]
+    assert [in_turn.take(0.0, turn) for turn in chain] == [float(at + 1) for at in range(10)]
+    asleep = Machine(2, beside=1.0, purge_threads=2)
+    assert asleep.crowding(2) == 1.0
+
+
 def test_each_that_waits_for_a_sync_of_mariadb_is_woken_behind_it() -> None:
     """The one behind which it waits, or the one that it shares."""
     first, second = (1000.0 * one for one in LENGTHS[:2])

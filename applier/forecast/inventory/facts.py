@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 GIVEN = "given"
 COUNTED = "counted in the schema file"
 STATISTICS = "statistics of the server"
+COUNTED_THERE = "counted on the server"
 ASSUMED = "assumed"
 ROW_HEAD_BYTES = 25
 """InnoDB's header and hidden columns of a row."""

@@ -13,7 +13,8 @@ from typing import Any
 from applier.binlog.selection.table_filter import SYSTEM_SCHEMAS
 from applier.error_codes import Code
 from applier.errors import InputError
-from applier.forecast.inventory.facts import STATISTICS, TableFacts
+from applier.forecast.inventory.facts import COUNTED_THERE, STATISTICS, TableFacts
+from applier.forecast.inventory.file_sizes import MOST_COUNTED, counted_rows
 from applier.lazy_imports import needed
 from applier.mysql.client.url import Endpoint
 from applier.schema_source import load_schema
@@ -26,7 +27,8 @@ OLD_FACTOR = 2
 MANY_ROWS = 100
 HALVED = 2.0
 _TABLES = """
-SELECT table_schema, table_name, table_rows, avg_row_length, auto_increment
+SELECT table_schema, table_name, table_rows, avg_row_length, auto_increment,
+    COALESCE(data_length + index_length, 0)
 FROM information_schema.tables
 WHERE table_type = 'BASE TABLE' AND table_schema NOT IN :system ORDER BY table_schema, table_name
 """
@@ -69,6 +71,7 @@ def facts_of_server(
             ).all()
             wanted = [row for row in listed if not databases or row[0] in databases]
             leaves = _leaf_pages(connection)
+            counted = counted_rows(connection, ((row[0], row[1], float(row[5])) for row in wanted))
             created = [
                 connection.exec_driver_sql(
                     f"SHOW CREATE TABLE {_quoted(row[0])}.{_quoted(row[1])}"
@@ -91,7 +94,7 @@ def facts_of_server(
     definitions = _load(wanted, created, rules)
     cardinalities, prefixes = _cardinalities(keys)
     facts = {}
-    for database, table, rows, row_bytes, following in wanted:
+    for database, table, rows, row_bytes, following, _ in wanted:
         name, numbers = f"{database}.{table}", cardinalities.get((database, table), {})
         known = replace(
             definitions[name],
@@ -104,7 +107,9 @@ def facts_of_server(
                 for one in prefixes.get((database, table), ())
             ),
         )
-        facts[name] = judged(known, numbers, float(following or 0), rules)
+        facts[name] = judged(
+            known, numbers, float(following or 0), rules, counted.get((database, table))
+        )
     return facts, version
 
 
@@ -147,18 +152,23 @@ def judged(
     cardinalities: Mapping[str, float],
     following: float,
     rules: ServerRules,
+    counted: float | None = None,
 ) -> TableFacts:
     """Rows per value from cardinalities (key name -> values, as a server with these rules shows
     them), as far as they can be: a unique key has a value a row.
 
     A cardinality of 0 is one that the server has not counted yet. `following`: the next
     AUTO_INCREMENT value, 0 for none. Statistics that contradict the definition are old:
-    then nothing is taken from them but the number of rows, and `doubts` says so.
+    then nothing is taken from them but the number of rows, and `doubts` says so. `counted`: rows of
+    the table, up to MOST_COUNTED, where somebody counted them; statistics that say far fewer are
+    old, too, and nothing at all is taken from them.
     """
     definition, rows = facts.definition, facts.rows or 0.0
     cardinalities = {name: values for name, values in cardinalities.items() if values}
     single = {key.name for key in definition.keys if _has_value_a_row(definition, key)}
     duplicates = dict.fromkeys(single, 1.0)
+    if counted is not None and counted > OLD_FACTOR * rows:
+        return _as_counted(replace(facts, duplicates=duplicates), counted)
     doubt = next(
         _doubts(
             rows, {name: cardinalities[name] for name in single & cardinalities.keys()}, following
@@ -178,6 +188,18 @@ def judged(
         if name not in single
     }
     return replace(facts, duplicates=duplicates)
+
+
+def _as_counted(facts: TableFacts, counted: float) -> TableFacts:
+    name, least = facts.definition.full_name, " at least" if counted >= MOST_COUNTED else ""
+    said = (
+        f"{name} has{least} {counted:,.0f} rows, as counted; the server's statistics are old, they"
+        f" say {facts.rows or 0:,.0f} (ANALYZE TABLE {name} makes new ones)"
+    )
+    return replace(
+        facts, rows=counted, rows_from=COUNTED_THERE, row_bytes=None, leaf_pages={},
+        rows_per_prefix=(), doubts=(said,),
+    )  # fmt: skip
 
 
 def _rows_of_a_value(

@@ -1,5 +1,5 @@
 """What a replica's workers share, measured: the sync of a commit, and the coordinator that hands
-transactions out; of MariaDB's workers, what they cost each other.
+transactions out; of the workers of MariaDB and 5.7, what they cost each other.
 
 The cells are small transactions that do not depend on each other, applied by 1 to 8 workers, with
 durable commits and without. Each is measured right behind the same transactions with one worker
@@ -20,15 +20,12 @@ from applier.forecast.measurement.measured import Measured
 from applier.forecast.measurement.measurement_grid import Cell
 from applier.forecast.measurement.server_words import ServerWords
 from applier.forecast.prices.calibration import (
-    BESIDE,
-    COORDINATOR,
-    HAND_OVER,
     SEVERAL_WORKERS,
     SHARED,
     SYNC,
     SYNCS,
     TimePrice,
-    commits_in_groups,
+    priced_by_scale_up,
 )
 from applier.forecast.prices.scenario import Scenario
 from applier.forecast.prices.units import Prices
@@ -92,9 +89,7 @@ def shared_prices(
     from scipy.optimize import least_squares
 
     alone = _alone(cells)
-    names = COORDINATOR
-    if commits_in_groups(rules_for(cells[0].server_version).name):
-        names = BESIDE, HAND_OVER
+    names = priced_by_scale_up(rules_for(cells[0].server_version).name)
 
     def shared_at(logarithms: Sequence[float]) -> dict[str, TimePrice]:
         processor, waiting, *others = map(math.exp, logarithms)

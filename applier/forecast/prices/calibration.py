@@ -25,7 +25,7 @@ from applier.replica.scheduling import rules_for as scheduling_of
 from applier.whole_file import write_whole
 from lookup.versions import rules_for
 
-FORMAT = 10
+FORMAT = 11
 """1 lacked prices (of a statement, of a read behind a deleted row of its value), and its others
 were too high for it; LACKS says of the others what is not in them."""
 HINT = "write a new one with `binlag measure --output FILE`"
@@ -60,11 +60,11 @@ SHARED: dict[str, TimePrice] = {
 commit, a page read into the buffer pool, the processor time of other threads that make room for it,
 a page that workers wait for until it is written (MariaDB's, `PageCleaner.waited_for`), what the
 coordinator takes to read a transaction and each of its events, what a second of a transaction costs
-more while workers of a MariaDB apply others beside it, the waking of such a worker, and an event of
-the binary log that a replica writes itself. Of 9.7.4 with sysbench's oltp_write_only in twelve
-settings, 2 cores, a virtual disk; pages: the cells of `pool_reads`; MariaDB: 10.11.18, those of
-`scale_up`; the last one: docs/design/accuracy.md. No cell shows it, since a server must be started
-anew for it."""
+more while workers of a MariaDB or a 5.7 apply others beside it, the waking of one of a MariaDB, and
+an event of the binary log that a replica writes itself. Of 9.7.4 with sysbench's oltp_write_only in
+twelve settings, 2 cores, a virtual disk; pages: the cells of `pool_reads`; MariaDB: 10.11.18, those
+of `scale_up`; the last one: docs/design/accuracy.md. No cell shows it, since a server must be
+started anew for it."""
 RELAXED = {"innodb_flush_log_at_trx_commit": "2", "sync_binlog": "0"}
 """Commits as unit prices are measured: syncs come on top."""
 DURABLE = {"innodb_flush_log_at_trx_commit": "1", "sync_binlog": "1"}
@@ -77,11 +77,13 @@ LACKS = {
     7: "what workers share of a page read is as much as it was elsewhere",
     8: "the price of a page read includes the wait for pages that are being written",
     9: "what workers cost each other is as much as it was elsewhere",
+    10: "what workers cost each other is as much as it was elsewhere",
 }
 NO_WRITES = 8
 """Up to this format there was no price of a page write; it is for pools with `most_written`."""
-NO_HAND_OVER = 9
-"""Up to this format what MariaDB's workers cost each other was part of the coordinator's price."""
+NO_HAND_OVER, NO_CROWDING = 9, 10
+"""Up to these formats what workers cost each other was part of the coordinator's price: MariaDB's,
+and 5.7's."""
 UNMEASURED_READS = 5
 """Up to this format the price of a page read was one that had been assumed."""
 ONE_FAR_PRICE, OF_A_DOUBLING = 6, 0.4
@@ -102,6 +104,15 @@ CORES = 2
 def commits_in_groups(rules_name: str) -> bool:
     """Whether its workers are those of MariaDB."""
     return scheduling_of(rules_name).parallel_type in MODES
+
+
+def priced_by_scale_up(rules_name: str) -> tuple[str, str]:
+    """What of SHARED the cells of several workers show of these rules, besides a sync."""
+    if commits_in_groups(rules_name):
+        return BESIDE, HAND_OVER
+    if POOL_RULES[rules_name].purge_threads:
+        return BESIDE, COORDINATOR[1]
+    return COORDINATOR
 
 
 def commit_syncs(flush_log: int, sync_binlog: int, *, logs: bool) -> float:
@@ -288,6 +299,7 @@ def _of(data: dict[str, Any], source: str) -> Calibration:
     concerns = {
         NO_WRITES: POOL_RULES[rules_name].most_written > 0,
         NO_HAND_OVER: commits_in_groups(rules_name),
+        NO_CROWDING: POOL_RULES[rules_name].purge_threads > 0,
     }
     lacking = [
         what for older, what in LACKS.items() if form <= older and concerns.get(older, True)
@@ -303,7 +315,7 @@ def _of(data: dict[str, Any], source: str) -> Calibration:
     }
     if form <= UNMEASURED_READS:
         shared[PAGE_READ] = default_calibration(rules_name).shared[PAGE_READ]
-    if form <= NO_HAND_OVER and concerns[NO_HAND_OVER]:
+    if any(form <= at and concerns[at] for at in (NO_HAND_OVER, NO_CROWDING)):
         ships = default_calibration(rules_name).shared
         shared |= {name: ships[name] for name in (*COORDINATOR, BESIDE, HAND_OVER)}
     if form <= NO_WRITES:

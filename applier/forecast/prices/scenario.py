@@ -110,6 +110,7 @@ class Scenario:
             syncs,
             shared[BESIDE].processor,
             shared[HAND_OVER].processor * factor,
+            self.pool_rules.purge_threads,
         )
 
     @property
