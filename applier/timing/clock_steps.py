@@ -29,8 +29,8 @@ last_committed; what MariaDB's mode says of its group."""
     ALL_DONE, COORDINATOR_FREE, READ_FROM, CORES_FROM,
     REDO_START, REDO_END, LOG_START, LOG_END, SYNCS,
     PREVIOUS, IS_FIRST, FIRST_MARK, LAST_MARK, RETRIES, GROUP_MODE, ONE_DOMAIN, MOST_QUEUED,
-    BESIDE, WOKEN, LEFT_WAITING, CROWDING, CLOCK_NUMBERS,
-) = range(34)  # fmt: skip
+    BESIDE, WOKEN, LEFT_WAITING, CROWDING, IN_WORKER, HANDED, CLOCK_NUMBERS,
+) = range(36)  # fmt: skip
 """Places in `Clock.numbers`: settings, then times and counts. QUEUES: the coordinator goes on while
 a transaction waits for its worker. REDO_SYNC, LOG_SYNC: seconds of the two stages of a durable
 commit at the mean; REDO_START to LOG_END: when the last sync of each begins and ends.
@@ -39,7 +39,10 @@ transactions that scanned a table out of order. GROUP_MODE: a place in `scheduli
 MariaDB's workers, 0 elsewhere: BESIDE: processor seconds more for each that a transaction takes
 beside others; WOKEN: seconds until one that waited is awake; LEFT_WAITING: the share of workers for
 which there is no core. CROWDING: how many times as long rows take while the coordinator asks for a
-free worker, where that is more than what its own core explains; 1 elsewhere."""
+free worker, where that is more than what its own core explains; 1 elsewhere. IN_WORKER: how many
+times the processor that they take in the only thread of a replica; 1 of MariaDB. HANDED: seconds
+until the coordinator is awake behind those that a transaction waits for, and its worker; 0 where
+that is part of other prices."""
 
 (
     ARRIVAL, PROCESSOR, WAITING, READS, EVENTS, LAST_COMMITTED, SEQUENCE_NUMBER,
@@ -105,14 +108,17 @@ def take(clock: Clock, turn: Sequence[float], databases: Sequence[int]) -> float
     after = _may_begin(clock, turn, databases)
     worker = _free_worker(clock, after)
     arrival = turn[ARRIVAL]
-    may_start = max(arrival, numbers[COORDINATOR_FREE], after)
+    may_start = max(arrival, numbers[COORDINATOR_FREE])
+    if after > may_start:
+        may_start = after + numbers[HANDED]
     start = max(may_start, workers[worker])
-    numbers[CORES_FROM] += _crowded(numbers, start - may_start, turn[PROCESSOR])
+    work = turn[PROCESSOR] * numbers[IN_WORKER]
+    numbers[CORES_FROM] += _crowded(numbers, start - may_start, work)
     if numbers[SEVERAL]:
         reading = numbers[COORDINATOR_TRANSACTION] + numbers[COORDINATOR_EVENT] * turn[EVENTS]
         begin = max(arrival, numbers[COORDINATOR_FREE]) if numbers[QUEUES] else start
         numbers[COORDINATOR_FREE] = begin + reading
-    ready = _executed(numbers, start, turn[PROCESSOR], turn)
+    ready = _executed(numbers, start, work, turn)
     if numbers[SEVERAL] and turn[SCANNED] >= 0:
         all_busy = workers[worker] > max(arrival, after)
         ready = _scanned(clock, turn, start, ready, all_busy)

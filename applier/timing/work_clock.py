@@ -28,9 +28,10 @@ two cores, where none of 1, 2, 4 and 8 workers was faster than one without syncs
 
 So do those of 5.7, but only while its coordinator asks for a free one, with a log whose
 transactions do not depend on each other. Where it waits for those of a group commit it sleeps
-(`wait_for_last_committed_trx`), and one worker does most of the work: a 5.7.29 with two cores took
-63, 40 and 35 µs a transaction with 2, 4 and 8 workers, and 29 to 34 where the log had them in turn.
-Its four threads of purge take as much of the processor as its workers do.
+(`wait_for_last_committed_trx`), and must be woken, as must the worker then: a 5.7.29 with two cores
+took 63, 40 and 35 µs a transaction with 2, 4 and 8 workers where the log had no dependencies, and
+45 to 63 where it had nearly all in turn. Its four threads of purge take as much of the processor as
+its workers do.
 
 A transaction takes its turn in the log's order; the cores' work is a sum, not a queue, so that one
 pass over the log is the whole simulation.
@@ -72,8 +73,10 @@ class Machine:
     after its processor part `sync_processor`; both 0 where nothing is synced. `synced_logs`: the
     redo log, and the binary log at each or some of the commits. Of MariaDB's workers: `beside` is
     what a second of a transaction costs more while others are applied, `hand_over` passes until a
-    thread that waited is awake. `purge_threads` want cores, too, while the coordinator spins, and
-    rows then cost `beside` more as with MariaDB; 0 where nothing shows of them.
+    thread that waited is awake. `purge_threads`, 0 where nothing shows of them: they want cores,
+    too, while the coordinator spins, rows then cost `beside` more, and `hand_over` passes until it
+    and a worker are awake behind the transactions that one waits for. `in_worker`: times the
+    processor that rows take in one of several workers, beside the only thread.
     """
 
     cores: float = inf
@@ -87,6 +90,7 @@ class Machine:
     beside: float = 0.0
     hand_over: float = 0.0
     purge_threads: int = 0
+    in_worker: float = 1.0
 
     @property
     def worker_cores(self) -> float:
@@ -185,6 +189,8 @@ class WorkClock:
             steps.MOST_QUEUED: MAX_QUEUED,
             steps.BESIDE: machine.beside if by_group else 0.0,
             steps.WOKEN: machine.hand_over if by_group else 0.0,
+            steps.HANDED: machine.hand_over if machine.purge_threads and machine.spins else 0.0,
+            steps.IN_WORKER: machine.in_worker if several else 1.0,
             steps.CROWDING: machine.crowding(workers),
             steps.LEFT_WAITING: max(1 - cores / workers, 0.0),
         }.items():

@@ -18,6 +18,7 @@ from applier.forecast.plan import ForecastPlan, run
 from applier.forecast.prices.calibration import (
     BESIDE,
     COORDINATOR,
+    HAND_OVER,
     LACKS,
     OF_A_DOUBLING,
     PAGE_READ,
@@ -338,7 +339,7 @@ def test_the_coordinator_of_mariadb_and_5_7_had_the_price_of_its_workers(
     path, old = tmp_path / "c.json", calibration().as_dict()
     old |= {"format": form, "server_version": version}
     old["shared"][COORDINATOR[0]] = {"processor": 33e-6, "waiting": 0.0}
-    del old["shared"][BESIDE]
+    del old["shared"][BESIDE], old["shared"][HAND_OVER]
     path.write_text(json.dumps(old))
     found = load_calibration(path)
     ships = default_calibration(found.rules_name).shared
@@ -346,7 +347,8 @@ def test_the_coordinator_of_mariadb_and_5_7_had_the_price_of_its_workers(
     assert (said in found.assumed) == lacks
     taken = ships[COORDINATOR[0]] if lacks else TimePrice(33e-6)
     assert found.shared[COORDINATOR[0]] == taken
-    assert not lacks or found.shared[BESIDE] == ships[BESIDE]
+    for name in (BESIDE, HAND_OVER):
+        assert not lacks or found.shared[name] == ships[name]
 
 
 @pytest.mark.parametrize(("form", "taken"), [(5, False), (6, True)])

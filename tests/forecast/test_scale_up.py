@@ -65,7 +65,7 @@ def applied(
 ) -> Measured:
     """A cell on a machine that is `speed` times as slow as the prices say."""
     alone = 100 * US + cell.events * 50 * US
-    is_mariadb = "MariaDB" in version
+    is_mariadb, rules = "MariaDB" in version, POOL_RULES[rules_for(version).name]
     syncs = (1.0 if is_mariadb else 2.0) * cell.durable
     machine = Machine(
         2,
@@ -77,7 +77,8 @@ def applied(
         synced_logs=syncs,
         beside=beside,
         hand_over=hand_over,
-        purge_threads=POOL_RULES[rules_for(version).name].purge_threads,
+        purge_threads=rules.purge_threads,
+        in_worker=rules.in_worker,
     )
     kind = "optimistic" if is_mariadb else "LOGICAL_CLOCK"
     clock, done = WorkClock(cell.workers, machine=machine, parallel_type=kind), 0.0

@@ -3,6 +3,8 @@ took."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from applier.timing.clock_steps import LENGTHS
@@ -175,6 +177,11 @@ def test_rows_take_longer_while_the_coordinator_of_a_5_7_asks_for_a_free_worker(
     in_turn = WorkClock(2, machine=machine)
     chain = [Turn(1.0, last_committed=at, sequence_number=at + 1) for at in range(10)]
     assert [in_turn.take(0.0, turn) for turn in chain] == [float(at + 1) for at in range(10)]
+    woken = WorkClock(2, machine=replace(machine, hand_over=0.25))
+    assert [woken.take(0.0, turn) for turn in chain[:3]] == [1.0, 2.25, 3.5]
+    handed = WorkClock(2, parallel_type="DATABASE", machine=Machine(2, in_worker=1.5))
+    assert [handed.take(0.0, Turn(1.0)) for _ in range(2)] == [1.5, 3.0]
+    assert WorkClock(1, machine=Machine(2, in_worker=1.5)).take(0.0, Turn(1.0)) == 1.0
     asleep = Machine(2, beside=1.0, purge_threads=2)
     assert asleep.crowding(2) == 1.0
 

@@ -77,7 +77,8 @@ class PoolRules:
     `change_buffer`: whether changes of secondary indexes wait there by default.
     `splits`: of full leaves. `steps_share_caches`: a step in a secondary index costs more the
     larger all tables of a log are, not the larger its own table is. `purge_threads`: that want a
-    core as long as several workers do; 0 where that has not been seen.
+    core as long as several workers do; 0 where that has not been seen. `in_worker`: times the
+    processor that rows take in one of several workers, beside the only thread of a replica.
     """
 
     scan_depth: int = 1024
@@ -99,6 +100,7 @@ class PoolRules:
     change_buffer: bool = False
     steps_share_caches: bool = True
     purge_threads: int = 0
+    in_worker: float = 1.0
     splits: Splits = Splits(0.57, 92.0, 32.0)
 
     def cleaner(self, pool_bytes: float) -> PageCleaner:
@@ -117,6 +119,7 @@ _OLD = PoolRules(
     history=10,
     cut_after=160,
     change_buffer=True,
+    in_worker=1.35,
     splits=Splits(0.65, 150.0, 6.3),
 )
 _MYSQL = {
@@ -175,6 +178,11 @@ POOL_RULES = _MYSQL | {"mariadb": _MARIADB}
   leaves (`measure`); 8,903 to 12,644 for sysbench's 30,000 of four indexes of 84 leaves.
 - The four threads of purge of a 5.7.29 with two cores took 38 and 43 µs of the processor for each
   transaction of one update that 2 and 4 workers applied, all workers 32 and 35.
+- With 2 and 4 workers by DATABASE, one of which does all of sysbench's work, a 5.7.29 took 1.36 and
+  1.50 (write_only), 1.37 and 1.48 (update_index), 1.46 and 1.45 (update_non_index), 1.27 and 1.18
+  (insert), 1.6 and 1.7 (delete) times as long as with one thread: its rows took 67 µs of the
+  processor (48 in the only thread; write_only), and it waited for a core 28 µs (13). 5.6 has the
+  same workers; none was asked.
 - innodb_change_buffering is "all" by default, "none" from 8.4 on and in MariaDB from 10.5.15 on.
 """
 UNKNOWN = PoolRules()

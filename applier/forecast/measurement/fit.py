@@ -37,6 +37,7 @@ from applier.forecast.prices.calibration import (
     COORDINATOR,
     CORES,
     DURABLE,
+    HAND_OVER,
     OWN_LOG,
     SHARED,
     UNEXPLAINED,
@@ -110,8 +111,10 @@ def fit(
     syncs = syncs_at(settings | DURABLE)
     own_log = TimePrice(ships.shared[OWN_LOG].processor * speed)
     reads = read_prices(every, cores=cores, usual=ships.shared)
-    coordinator = {name: TimePrice(ships.shared[name].processor * speed) for name in COORDINATOR}
-    shared = SHARED | coordinator | {OWN_LOG: own_log} | reads
+    workers = {
+        name: TimePrice(ships.shared[name].processor * speed) for name in (*COORDINATOR, HAND_OVER)
+    }
+    shared = SHARED | workers | {OWN_LOG: own_log} | reads
     shared |= shared_prices(scale_up, cores=cores, syncs=syncs, usual=shared)
     off = unexplained(scale_up, shared, cores=cores, syncs=syncs)
     return Calibration(

@@ -60,8 +60,8 @@ SHARED: dict[str, TimePrice] = {
 commit, a page read into the buffer pool, the processor time of other threads that make room for it,
 a page that workers wait for until it is written (MariaDB's, `PageCleaner.waited_for`), what the
 coordinator takes to read a transaction and each of its events, what a second of a transaction costs
-more while workers of a MariaDB or a 5.7 apply others beside it, the waking of one of a MariaDB, and
-an event of the binary log that a replica writes itself. Of 9.7.4 with sysbench's oltp_write_only in
+more while workers of a MariaDB or a 5.7 apply others beside it, the waking of one of them, and an
+event of the binary log that a replica writes itself. Of 9.7.4 with sysbench's oltp_write_only in
 twelve settings, 2 cores, a virtual disk; pages: the cells of `pool_reads`; MariaDB: 10.11.18, those
 of `scale_up`; the last one: docs/design/accuracy.md. No cell shows it, since a server must be
 started anew for it."""

@@ -111,6 +111,7 @@ class Scenario:
             shared[BESIDE].processor,
             shared[HAND_OVER].processor * factor,
             self.pool_rules.purge_threads,
+            self.pool_rules.in_worker,
         )
 
     @property
