@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import applier
+from applier.forecast.inventory import file_sizes
 from applier.forecast.inventory.facts import COUNTED_THERE, STATISTICS, TableFacts
 from applier.forecast.inventory.file_sizes import MOST_COUNTED
 from applier.forecast.inventory.server_facts import facts_of_server, judged
@@ -85,10 +86,11 @@ OF_16_ROWS = (
 
 @pytest.mark.parametrize("version", ["5.6", "5.7", "9.7", "mariadb"])
 def test_rows_are_counted_where_a_file_is_much_larger_than_its_statistics(
-    server_factory: ServerFactory, version: str
+    server_factory: ServerFactory, version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A table whose rows were deleted has such a file, too, and its statistics are right. 5.6 does
-    not tell how large files are, and an account without PROCESS does not see it."""
+    not tell how large files are, and an account without PROCESS does not see it. Nobody waits for a
+    table that is locked."""
     server = server_factory(version)
     columns = "(a INT, b CHAR(250) NOT NULL, KEY k (a)) STATS_AUTO_RECALC = 0"
     server.execute("CREATE DATABASE old", "USE old")
@@ -113,6 +115,17 @@ def test_rows_are_counted_where_a_file_is_much_larger_than_its_statistics(
         assert (copied.rows, copied.rows_from) == (25_600.0, COUNTED_THERE)
     reader = parse_url(f"mysql://reader@127.0.0.1:{server.port}", "--schema").with_password("p")
     facts, _ = facts_of_server(reader, ["old"])
+    assert (facts["old.copied"].rows, facts["old.copied"].doubts) == (16.0, ())
+    monkeypatch.setattr(
+        file_sizes,
+        "_LIMITS",
+        ("SET SESSION max_execution_time = 200", "SET SESSION max_statement_time = 0.2"),
+    )
+    with server.connect() as other, other.cursor() as cursor:
+        cursor.execute("LOCK TABLES old.copied WRITE, old.emptied WRITE")
+        facts, _ = facts_of_server(
+            parse_url(url, "--schema").with_password(server.password), ["old"]
+        )
     assert (facts["old.copied"].rows, facts["old.copied"].doubts) == (16.0, ())
 
 
