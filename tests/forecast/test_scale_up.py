@@ -302,11 +302,11 @@ def test_a_server_applies_it_and_gets_its_settings_back(
             for workers, durable in ((1, 1), (4, 0), (4, 1)):
                 cell = Cell(
                     PRIMARY,
-                    5000,
+                    20_000,
                     "update",
                     1,
                     4,
-                    500,
+                    2_000,
                     statements=4,
                     workers=workers,
                     durable=durable,
