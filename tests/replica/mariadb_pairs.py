@@ -40,12 +40,14 @@ class MariadbPair(Pair):
     def settle(self) -> dict[str, Any]:
         """Until all of the source's log is applied, which may still grow: a thread of its own
         writes a Binlog_checkpoint event some time behind FLUSH LOGS."""
-        end = time.monotonic() + 120
-        while time.monotonic() < end:
-            status = self.status()
-            reached = status["Relay_Master_Log_File"], status["Exec_Master_Log_Pos"]
-            if reached == self.source_end() and status["Slave_SQL_Running"] == "Yes":
-                time.sleep(0.05)  # records are written behind the position that status shows
-                return status
-            time.sleep(0.05)
-        raise TimeoutError(f"the source's end is not reached: {status}")
+        status = self.wait_until(self._applied)
+        time.sleep(0.05)  # the records are written behind the position that the status shows
+        return status
+
+    def _applied(self) -> dict[str, Any]:
+        file, position = self.source_end()
+        return {
+            "Relay_Master_Log_File": file,
+            "Exec_Master_Log_Pos": position,
+            "Slave_SQL_Running": "Yes",
+        }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import pymysql.cursors
@@ -93,9 +94,13 @@ class Pair:
     def wait(self, **fields: Any) -> dict[str, Any]:
         """Until these fields of the status have these values. Raises TimeoutError after two
         minutes."""
+        return self.wait_until(lambda: fields)
+
+    def wait_until(self, wanted: Callable[[], Mapping[str, Any]]) -> dict[str, Any]:
+        """The same with values that may change meanwhile."""
         end = time.monotonic() + 120
         while time.monotonic() < end:
-            status = self.status()
+            status, fields = self.status(), wanted()
             if all(status.get(name) == value for name, value in fields.items()):
                 return status
             time.sleep(0.05)

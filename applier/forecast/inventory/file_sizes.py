@@ -13,7 +13,7 @@ from typing import Any
 from applier.tables.sql.quoting import quoted
 
 LARGER = 4
-"""Times that a file is larger than statistics say before anybody counts: it grows by 4 MiB."""
+"""Times that a file is larger than statistics say before rows are counted: it grows by 4 MiB."""
 SMALLEST_BYTES = 4 << 20
 MOST_COUNTED = 1_000_000
 LONGEST_SECONDS = 5
@@ -44,11 +44,11 @@ def counted_rows(
     ]
     if doubtful:
         for limit in _LIMITS:
-            _answer(connection, limit)
+            rows_if_told(connection, limit)
     found = {}
     for database, name in doubtful:
         rows = f"SELECT 1 FROM {quoted(database)}.{quoted(name)} LIMIT {MOST_COUNTED}"
-        counted = _answer(connection, f"SELECT COUNT(*) FROM ({rows}) AS some")
+        counted = rows_if_told(connection, f"SELECT COUNT(*) FROM ({rows}) AS some")
         if counted is not None:
             found[database, name] = float(counted[0][0])
     return found
@@ -57,13 +57,13 @@ def counted_rows(
 def _file_bytes(connection: Any) -> dict[str, float]:
     """Name of a tablespace -> bytes of its file."""
     for name in _NAMES:
-        rows = _answer(connection, f"SELECT name, file_size FROM information_schema.{name}")
+        rows = rows_if_told(connection, f"SELECT name, file_size FROM information_schema.{name}")
         if rows is not None:
             return {str(space): float(size or 0) for space, size in rows}
     return {}
 
 
-def _answer(connection: Any, statement: str) -> Sequence[Any] | None:
+def rows_if_told(connection: Any, statement: str) -> Sequence[Any] | None:
     """Its rows; None where the server has no such variable or table, or refuses it."""
     from sqlalchemy import exc
 

@@ -14,11 +14,12 @@ from applier.binlog.selection.table_filter import SYSTEM_SCHEMAS
 from applier.error_codes import Code
 from applier.errors import InputError
 from applier.forecast.inventory.facts import COUNTED_THERE, STATISTICS, TableFacts
-from applier.forecast.inventory.file_sizes import MOST_COUNTED, counted_rows
+from applier.forecast.inventory.file_sizes import MOST_COUNTED, counted_rows, rows_if_told
 from applier.lazy_imports import needed
 from applier.mysql.client.url import Endpoint
 from applier.schema_source import load_schema
 from applier.server_versions import found_rules
+from applier.tables.sql.quoting import quoted
 from lookup.table import Key, TableDefinition
 from lookup.versions import ServerRules
 
@@ -74,7 +75,7 @@ def facts_of_server(
             counted = counted_rows(connection, ((row[0], row[1], float(row[5])) for row in wanted))
             created = [
                 connection.exec_driver_sql(
-                    f"SHOW CREATE TABLE {_quoted(row[0])}.{_quoted(row[1])}"
+                    f"SHOW CREATE TABLE {quoted(row[0])}.{quoted(row[1])}"
                 ).all()[0][1]
                 for row in wanted
             ]
@@ -134,14 +135,8 @@ def _cardinalities(
 
 def _leaf_pages(connection: Any) -> dict[tuple[str, str], dict[str, float]]:
     """Table -> index -> leaf pages; none where the account may not read InnoDB's statistics."""
-    from sqlalchemy import exc, text
-
     found: dict[tuple[str, str], dict[str, float]] = {}
-    try:
-        rows = connection.execute(text(_LEAVES)).all()
-    except exc.SQLAlchemyError:
-        return found
-    for database, table, index, pages in rows:
+    for database, table, index, pages in rows_if_told(connection, _LEAVES) or ():
         name = _CLUSTERED[1] if index in _CLUSTERED else index
         found.setdefault((database, table), {})[name] = float(pages)
     return found
@@ -237,17 +232,13 @@ def _load(
     for (database, *_), statement in zip(wanted, created, strict=True):
         if database != current:
             sql += [
-                f"CREATE DATABASE IF NOT EXISTS {_quoted(database)}",
-                f"USE {_quoted(database)}",
+                f"CREATE DATABASE IF NOT EXISTS {quoted(database)}",
+                f"USE {quoted(database)}",
             ]
             current = database
         sql.append(statement)
     tables = load_schema(";\n".join(sql) + ";\n", server=rules.name)
     return {table.definition.full_name: TableFacts(table.definition) for table in tables}
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _url(endpoint: Endpoint) -> Any:
