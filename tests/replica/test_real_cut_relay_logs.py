@@ -141,11 +141,13 @@ class CutPair(Pair):
 
     def settle(self) -> dict[str, Any]:
         """Until the replica has caught up or has stopped. Workers still run for a while behind the
-        error that stops them."""
+        error that stops them, and what comes behind the last position may still stop the applier:
+        only one that waits for more has caught up."""
         end = time.monotonic() + 120
         while time.monotonic() < end:
             status = self.status()
-            if status["Exec_Master_Log_Pos"] == self.end or (
+            waits = "has read all relay log" in status["Slave_SQL_Running_State"]
+            if (waits and status["Exec_Master_Log_Pos"] == self.end) or (
                 status["Last_SQL_Errno"] and status["Slave_SQL_Running"] == "No"
             ):
                 return status
