@@ -32,8 +32,8 @@ GROUPS = {
         --engine --kind --commit-order --flush-log --sync-binlog --skip-log-bin --sector-bytes
         --verify --with-routines --without-accounts --gtid-mode --info-repository --set --my-cnf
         --tolerance --durable
-        --innodb-flush-log-at-trx-commit --log-replica-updates --buffer-pool --cores --read-latency
-        --iops
+        --innodb-flush-log-at-trx-commit --log-replica-updates --buffer-pool --redo-log --cores
+        --read-latency --iops
     """,
     "Target": """
         --into --apply --batch --gtid --disable-log-bin --replay-id --force --dry-run --dir

@@ -16,6 +16,7 @@ from applier.errors import InputError, UsageError
 from applier.forecast.answers.notebook import as_html, as_text
 from applier.forecast.answers.summary import summarize
 from applier.forecast.inventory.facts import TableFacts, table_bytes
+from applier.forecast.inventory.redo_log import MOST_REDO, oldest_change_bytes
 from applier.forecast.inventory.rows_file import with_counts
 from applier.forecast.inventory.value_counts import Counted, CountRows, with_value_counts
 from applier.forecast.lag.compiled import compiled_steps
@@ -35,7 +36,7 @@ from applier.forecast.prices.margin import margin
 from applier.forecast.prices.scenario import Scenario, what_if
 from applier.forecast.workload.bulk_loads import WORTH_COMPILING_BYTES, compiled_loads
 from applier.forecast.workload.found_by import FoundBy
-from applier.forecast.workload.index_changes import with_index_changes
+from applier.forecast.workload.index_changes import log_bytes, with_index_changes
 from applier.forecast.workload.load_batch import LoadBatch
 from applier.forecast.workload.load_sample import LoadSample
 from applier.forecast.workload.loads import LoadReader, Schema
@@ -252,7 +253,8 @@ def _start(plan: ForecastPlan) -> _Start:
     known = _conditions(plan, version, calibration)
     calibration = calibration.with_own_log(bool(known["log_replica_updates"]))
     base = _base(rules, row_search_of(plan.row_search, plan.server), known)
-    return _Start(_in_memory(base, facts), facts, calibration, known, [*remarks, *said, *notes])
+    base = _in_memory(base, facts, log_bytes(plan.files) if plan.files else inf)
+    return _Start(base, facts, calibration, known, [*remarks, *said, *notes])
 
 
 def _counted(plan: ForecastPlan, start: _Start) -> Counted:
@@ -308,16 +310,21 @@ def _base(rules: ServerRules, row_search: frozenset[str] | None, known: Conditio
         syncs=known.syncs,
         binary_log=bool(known["log_replica_updates"]),
         pool_bytes=float(known["buffer_pool"]),
+        redo_log_bytes=known.get("redo_log", inf),
         read_seconds=known["read_latency"],
         reads_per_second=known["iops"] or inf,
     )
 
 
-def _in_memory(base: Scenario, facts: Mapping[str, TableFacts]) -> Scenario:
-    """The same with a pool without end where all tables of known size fit into it: then nobody has
-    to follow pages."""
+def _in_memory(base: Scenario, facts: Mapping[str, TableFacts], written: float) -> Scenario:
+    """The same with a pool without end where all tables of known size fit into it, and with a redo
+    log without end where a log of so many bytes cannot fill it: then nobody has to follow pages."""
     total = sum(table_bytes(one) for one in facts.values())
-    return base if total > base.pool_bytes else replace(base, pool_bytes=inf)
+    if total <= base.pool_bytes:
+        base = replace(base, pool_bytes=inf)
+    if written * MOST_REDO <= oldest_change_bytes(base.redo_log_bytes):
+        base = replace(base, redo_log_bytes=inf)
+    return base
 
 
 def _calibration(
@@ -366,7 +373,7 @@ def _schema(facts: Mapping[str, TableFacts], base: Scenario) -> Schema:
     def rows_per_value(definition: TableDefinition, key: Key) -> float:
         return facts[definition.full_name].rows_per_value(key)
 
-    paged = facts if base.pool_bytes != inf else {}
+    paged = facts if base.follows_pages else {}
     return Schema(
         {name: one.definition for name, one in facts.items()},
         base.rules,

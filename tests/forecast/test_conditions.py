@@ -47,7 +47,7 @@ def test_an_option_wins_over_a_live_replica_and_that_over_the_version() -> None:
         measured={"cores": 2, "read_latency": 1e-4},
         cores_here=16,
     )
-    assert set(found.values) == set(KINDS)
+    assert set(found.values) == set(KINDS) - {"redo_log"}  # of 5.6 and 5.7
     said = {name: (one.value, one.source) for name, one in found.values.items()}
     assert said["sync_binlog"] == (1, "option")
     assert said["workers"] == (8, "live replica")

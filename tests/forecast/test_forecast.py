@@ -22,6 +22,7 @@ from applier.forecast.prices.calibration import (
     LACKS,
     OF_A_DOUBLING,
     PAGE_READ,
+    PAGE_WRITE,
     TimePrice,
     default_calibration,
     load_calibration,
@@ -349,6 +350,23 @@ def test_the_coordinator_of_mariadb_and_5_7_had_the_price_of_its_workers(
     assert found.shared[COORDINATOR[0]] == taken
     for name in (BESIDE, HAND_OVER):
         assert not lacks or found.shared[name] == ships[name]
+
+
+@pytest.mark.parametrize(
+    ("version", "form", "lacks"),
+    [("5.7.29", 11, True), ("5.7.29", 12, False), ("9.7.4", 11, False)],
+)
+def test_a_redo_log_of_5_7_never_was_full(
+    version: str, form: int, lacks: bool, tmp_path: Path
+) -> None:
+    path, old = tmp_path / "c.json", calibration().as_dict()
+    old |= {"format": form, "server_version": version}
+    old["shared"][PAGE_WRITE] = {"processor": 0.0, "waiting": 1e-6}
+    path.write_text(json.dumps(old))
+    found = load_calibration(path)
+    ships = default_calibration(found.rules_name).shared
+    assert (f"the calibration is of format {form}: {LACKS[11]}" in found.assumed) == lacks
+    assert found.shared[PAGE_WRITE] == (ships[PAGE_WRITE] if lacks else TimePrice(0.0, 1e-6))
 
 
 @pytest.mark.parametrize(("form", "taken"), [(5, False), (6, True)])

@@ -89,6 +89,13 @@ def test_leaves_of_5_7_split_more_often_as_its_purge_is_hardly_behind(
     assert split > index.leaves_split(rows, POOL_RULES["9.7"].splits) * transactions
 
 
+def test_rows_that_come_and_go_make_leaves_of_5_7_weary() -> None:
+    """oltp_write_only: each transaction deletes a row and writes it again; 6,082 to 6,663."""
+    index = FullIndex("k", 1.0, 84.0, 7_500.0, 15_000.0)
+    splits = 4 * 7_500 * index.leaves_split(1, POOL_RULES["5.7"].splits)
+    assert splits == pytest.approx(6_400, rel=0.15)
+
+
 def test_each_moved_entry_counts_and_leaves_split_less_often_the_more_visits_they_have() -> None:
     assert amounts_asked("delete", 1) == (0.0, 0.0)
     first = 0.57 / (1 + 32 / 84)

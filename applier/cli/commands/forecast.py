@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from applier.mysql.client.url import Endpoint
 
 SETTINGS = (
-    "cores", "buffer_pool", "read_latency", "iops", "innodb_flush_log_at_trx_commit",
+    "cores", "buffer_pool", "redo_log", "read_latency", "iops", "innodb_flush_log_at_trx_commit",
     "sync_binlog", "log_replica_updates", "parallel_type",
 )  # fmt: skip
 """Options of the replica that go by the names of `conditions.KINDS`."""
@@ -61,7 +61,7 @@ _PLACEMENTS = ("anywhere", "oldest", "newest")
 WHAT_IF_HELP = (
     "Also forecast with this changed (repeatable; join several by +): primary-key[:D.T], gipk, "
     "index=N, row-search=LIST, minimal-image, event-size=BYTES, workers=N, rows=FACTOR, durable, "
-    "relaxed, buffer-pool=SIZE, cores=N. [default: primary-key]"
+    "relaxed, buffer-pool=SIZE, redo-log=SIZE, cores=N. [default: primary-key]"
 )
 
 

@@ -76,6 +76,12 @@ _OPTIONS = (
         help=f"innodb_buffer_pool_size: 768M, 8G. {LIVE}",
     ),
     click.option(
+        "--redo-log",
+        type=Text("size", size),
+        metavar="SIZE",
+        help=f"All files of InnoDB's redo log of a 5.6 or 5.7 together: 96M, 2G. {LIVE}",
+    ),
+    click.option(
         "--cores", type=click.IntRange(1), metavar="N", help=f"Of the replica's machine. {MACHINE}"
     ),
     click.option(

@@ -55,6 +55,8 @@ def scenario_dict(run: ScenarioRun, log_seconds: float) -> dict[str, Any]:
         "lookup_seconds": run.lookup,
         "page_reads": run.page_reads,
         "page_read_seconds": run.page_seconds,
+        "redo_log_writes": run.redo_writes,
+        "redo_log_seconds": run.redo_seconds,
         "retries": run.retries,
     }
 

@@ -126,6 +126,13 @@ def split(summary: Mapping[str, Any]) -> str:
             f", {share:.0%} of it to read {replica['page_reads']:,.0f} pages that the buffer pool"
             " does not hold"
         )
+    redo = replica["redo_log_seconds"]
+    if redo > NAMED_SHARE * replica["apply_seconds"]:
+        text += (
+            f", {redo / replica['apply_seconds']:.0%} of it to wait for"
+            f" {replica['redo_log_writes']:,.0f} pages that must be written before the redo log is"
+            " full (innodb_log_file_size)"
+        )
     return lock_sentence(replica["retries"]) + (
         f"{text}, {replica['lookup_seconds'] / replica['apply_seconds']:.0%} of it to find rows."
         f" With instant lookups, applying would take {duration(ideal['apply_seconds'])}, mostly"

@@ -81,6 +81,8 @@ class TableFacts:
     """Changes that meet rows of the log's own, in a table that keeps the order of writing."""
     log_updates: float = 0.0
     """Updates of its rows in the whole log, by a sample of it; 0 where no log showed one."""
+    log_others: float = 0.0
+    """Rows that the log writes into it or deletes, likewise."""
     spreads: Mapping[str, Spread] = field(default_factory=dict)
     """Secondary index -> where its values stand, by a sample of the log."""
     leaf_pages: Mapping[str, float] = field(default_factory=dict)

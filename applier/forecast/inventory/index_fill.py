@@ -41,12 +41,13 @@ def leaf_fill(facts: TableFacts, key: Key) -> float | None:
 
 class FullIndex(NamedTuple):
     """An index with so many full leaves, and the share of updates whose entry stays in one.
-    `updates`: of the table, in the whole log."""
+    `updates`: of the table, in the whole log; `others`: rows that it writes or deletes."""
 
     name: str
     stays: float
     leaves: float
     updates: float
+    others: float = 0.0
 
     def moved(self, rows: float) -> float:
         """Entries that an update of so many rows moves within a leaf."""
@@ -67,6 +68,7 @@ class FullIndex(NamedTuple):
             return 0.0
         share = visited / max(self.leaves, 1.0)
         visits = share * max(self.updates / rows, 1.0)
+        visits += splits.other_visits * self.others / max(self.leaves, 1.0)
         weary = 1 + visits / splits.weary_visits
         return visited * splits.first_visits / weary / (1 + splits.purged_transactions * share)
 
@@ -74,7 +76,7 @@ class FullIndex(NamedTuple):
 def full_indexes(facts: TableFacts) -> tuple[FullIndex, ...]:
     """Those that updates split, and purge merges again."""
     return tuple(
-        FullIndex(key.name, stays, facts.leaf_pages[key.name], facts.log_updates)
+        FullIndex(key.name, stays, facts.leaf_pages[key.name], facts.log_updates, facts.log_others)
         for key in facts.definition.secondary_keys
         if (stays := facts.index_stays.get(key.name)) and (leaf_fill(facts, key) or 0.0) >= FULL
     )

@@ -21,6 +21,7 @@ from itertools import chain
 from random import Random
 
 from applier.forecast.inventory.pool_rules import USE_BESIDE_WRITE, PageCleaner
+from applier.forecast.inventory.redo_log import RedoLog
 
 OLD_SHARE = 3 / 8
 OLD_TOLERANCE = 20
@@ -39,8 +40,8 @@ YOUNG_SHARE = (1 - OLD_SHARE) / 4
 class MidpointLru:
     """The list of a pool of `pages`. Times are seconds, and never go back."""
 
-    def __init__(self, pages: float, cleaner: PageCleaner) -> None:
-        self.pages, self.cleaner = pages, cleaner
+    def __init__(self, pages: float, cleaner: PageCleaner, redo: RedoLog | None = None) -> None:
+        self.pages, self.cleaner, self.redo = pages, cleaner, redo
         self._young = OrderedDict[int, int]()
         """Page -> how many pages had gone when it moved to the head. The last is the head."""
         self._old = OrderedDict[int, None]()
@@ -64,8 +65,8 @@ class MidpointLru:
 
     def touch(self, page: int, now: float, *, changes: bool = True) -> bool:
         """Uses a page, and `changes` it or not; whether it had to be read."""
-        if changes and self.cleaner.most_written:
-            self._changed.add(page)
+        if changes:
+            self._change(page)
         if now - self._cleaned >= self.cleaner.seconds:
             self._clean(now)
         first_use = self._first_use.get(page)
@@ -87,14 +88,20 @@ class MidpointLru:
 
     def create(self, page: int, now: float) -> None:
         """Makes a page, which nobody reads: it begins young."""
-        if self.cleaner.most_written:
-            self._changed.add(page)
+        self._change(page)
         if now - self._cleaned >= self.cleaner.seconds:
             self._clean(now)
         if page not in self._first_use:
             self._take_free(page, now)
         self._old.pop(page, None)
         self._to_head(page)
+
+    def _change(self, page: int) -> None:
+        """Notes that a page is changed, for those who write it."""
+        if self.cleaner.most_written:
+            self._changed.add(page)
+        if self.redo is not None:
+            self.redo.change(page)
 
     def _take_free(self, page: int, now: float) -> None:
         """Gives the page a free one of the pool; where there are too few, the page cleaner is
@@ -118,6 +125,8 @@ class MidpointLru:
             page, _ = (self._old or self._young).popitem(last=False)
             del self._first_use[page]
             self.gone += 1
+            if self.redo is not None:
+                self.redo.forget(page)
         self._balance()
 
     def _write(self) -> None:

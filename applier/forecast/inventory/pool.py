@@ -29,6 +29,7 @@ from applier.forecast.inventory.leaf_growth import EntryPlace, LeafGrowth
 from applier.forecast.inventory.midpoint_lru import MidpointLru
 from applier.forecast.inventory.pool_rules import PAGE, UNKNOWN, PoolRules
 from applier.forecast.inventory.purge import Purge
+from applier.forecast.inventory.redo_log import TRANSACTION_BYTES, RedoLog
 from applier.forecast.inventory.undo_pages import UndoPages
 from applier.forecast.inventory.upper_pages import OF_WORKERS, UpperPages
 
@@ -65,7 +66,7 @@ class Touches(NamedTuple):
     `ordered`: the key's values are numbers in the order of the table, `per_page` of them in a page;
     `writes`: they are new rows, `deletes`: they go. `lookups` leaves to find rows by and `leaves`
     for changed entries, of `leaf_pages` that there are, where nobody knows their places; else
-    `indexes`.
+    `indexes`. `redo_bytes`: of redo, but for rows' images.
     """
 
     pages: float = 0.0
@@ -80,6 +81,7 @@ class Touches(NamedTuple):
     writes: bool = False
     deletes: bool = False
     indexes: tuple[IndexLeaves, ...] = ()
+    redo_bytes: float = 0.0
 
 
 NOTHING = Touches()
@@ -116,6 +118,8 @@ class BufferPool:
     purge: Purge
     upper: UpperPages
     write_seconds: float = 0.0
+    redo_bytes: float = 0.0
+    """That are not in the redo log yet."""
     now: float = 0.0
     """The replica's clock, in seconds."""
     uses: float = 0.0
@@ -127,15 +131,21 @@ class BufferPool:
 
     @classmethod
     def of(
-        cls, pool_bytes: float, rules: PoolRules = UNKNOWN, write_seconds: float = 0.0
+        cls,
+        pool_bytes: float,
+        rules: PoolRules = UNKNOWN,
+        write_seconds: float = 0.0,
+        redo_log_bytes: float = math.inf,
     ) -> BufferPool:
         """One without pages of tables: with those that a server reads at its start. A page is
-        written in so many seconds."""
+        written in so many seconds. A pool without end holds all pages from the start; it is of use
+        for those that the redo log has written."""
         pages = pool_bytes / PAGE
-        held = MidpointLru(pages, rules.cleaner(pool_bytes))
+        redo = None if math.isinf(redo_log_bytes) else RedoLog(redo_log_bytes)
+        held = MidpointLru(pages, rules.cleaner(pool_bytes), redo)
         for page in range(rules.own_pages):
             held.touch(_base(-2, 0) - page, 0.0)
-        segments = 0 if math.isinf(pages) else rules.rollback_segments
+        segments = 0 if math.isinf(pages) and redo is None else rules.rollback_segments
         undo = None
         if segments:
             undo = UndoPages(segments, held, rules.cut_after, rules.cut_seconds)
@@ -151,11 +161,14 @@ class BufferPool:
         keys: Sequence[int] | None,
         entries: Sequence[Entry] | None = None,
         share: float = 1.0,
+        image_bytes: int = 0,
     ) -> PageReads:
         """What is read for a part. `table` is its number; `keys` of its rows and their `entries` in
-        secondary indexes, where they are known, of a `share` of the rows."""
-        if touches is NOTHING or math.isinf(self.pages):
+        secondary indexes, where they are known, of a `share` of the rows. `image_bytes`: of its
+        rows in the log."""
+        if touches is NOTHING or not self.is_followed:
             return NO_READS
+        self.redo_bytes += touches.redo_bytes + image_bytes * (not touches.deletes)
         scanned = touches.scanned * touches.pages if touches.pages > self.pages else 0.0
         read, above, wanted = 0.0, 0, touches.rows + touches.lookups + touches.leaves
         if not self.uses:
@@ -177,12 +190,12 @@ class BufferPool:
             leaves = [touches.pages, *(index.pages for index in touches.indexes)]
             above = self.upper.use(upper, leaves, self.now)
         waits = read + above * OF_WORKERS + scanned / READ_AHEAD
-        return PageReads(read + above + scanned, waits, self._writes())
+        return self._found(read + above + scanned, waits)
 
     def commit(self, changed_rows: float, new_rows: float) -> PageReads:
         """The end of a transaction that changed or deleted some rows, and wrote some new ones: the
         pages that are read for its undo logs, and by purge."""
-        if math.isinf(self.pages):
+        if not self.is_followed:
             return NO_READS
         waits, above, behind = 0, 0, 0
         if self.undo:
@@ -194,12 +207,29 @@ class BufferPool:
         if self.write_seconds and self.uses:
             at_work = max(self.now - self.began - self.stopped_seconds, 0.0)
             self.held.use_beside_write = at_work / self.uses / self.write_seconds
-        reads = float(waits + above + behind)
-        return PageReads(reads, waits + above * OF_WORKERS, self._writes())
+        self.redo_bytes += TRANSACTION_BYTES
+        return self._found(float(waits + above + behind), waits + above * OF_WORKERS)
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether pages are read, or written for the redo log."""
+        return not math.isinf(self.pages) or self.held.redo is not None
+
+    def _found(self, pages: float, waits: float) -> PageReads:
+        """The pages that were read; none by a pool without end, which has them all."""
+        writes = self._writes()
+        return (
+            PageReads(0.0, 0.0, writes)
+            if math.isinf(self.pages)
+            else PageReads(pages, waits, writes)
+        )
 
     def _writes(self) -> float:
         """Pages that workers have waited for since this was asked."""
         writes, self.held.waited_for = self.held.waited_for, 0.0
+        if self.held.redo is not None:
+            writes += self.held.redo.write(self.redo_bytes, self.now)
+            self.redo_bytes = 0.0
         self.stopped_seconds += writes * self.write_seconds
         return writes
 

@@ -23,11 +23,13 @@ use any: 10 to 28 µs in sysbench's loads and the cells of `pool_reads`, and 31 
 class Splits:
     """How often updates split a full leaf of an index: a share `first_visits` of its first visits,
     half of that after `weary_visits`, and half when purge is so many transactions behind that
-    halves are merged too late for the next visit."""
+    halves are merged too late for the next visit. An entry of a new or deleted row makes a leaf
+    weary as so many `other_visits`."""
 
     first_visits: float
     weary_visits: float
     purged_transactions: float
+    other_visits: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,8 @@ class PoolRules:
     larger all tables of a log are, not the larger its own table is. `purge_threads`: that want a
     core as long as several workers do; 0 where that has not been seen. `in_worker`: times the
     processor that rows take in one of several workers, beside the only thread of a replica.
+    `waits_for_redo`: workers wait for pages that must be written before the redo log is full
+    (`redo_log`).
     """
 
     scan_depth: int = 1024
@@ -101,6 +105,7 @@ class PoolRules:
     steps_share_caches: bool = True
     purge_threads: int = 0
     in_worker: float = 1.0
+    waits_for_redo: bool = False
     splits: Splits = Splits(0.57, 92.0, 32.0)
 
     def cleaner(self, pool_bytes: float) -> PageCleaner:
@@ -120,7 +125,8 @@ _OLD = PoolRules(
     cut_after=160,
     change_buffer=True,
     in_worker=1.35,
-    splits=Splits(0.65, 150.0, 6.3),
+    waits_for_redo=True,
+    splits=Splits(0.65, 150.0, 6.3, 1.0),
 )
 _MYSQL = {
     "5.6": replace(_OLD, rollback_segments=128),
@@ -175,7 +181,9 @@ POOL_RULES = _MYSQL | {"mariadb": _MARIADB}
 - Splits of a 9.7.4 come within a factor of 2 of nine counts, within 1.3 of seven (`index_fill`).
   Those of a 5.7.29, whose purge is hardly behind, within 1.34 of eight: 4,459 for 10,000 updates of
   a full index of 83 leaves, 2,638 with ten to a transaction and 594 with a hundred, 6,744 of 332
-  leaves (`measure`); 8,903 to 12,644 for sysbench's 30,000 of four indexes of 84 leaves.
+  leaves (`measure`); 8,903 to 12,644 for sysbench's 30,000 of four indexes of 84 leaves. Where as
+  many rows are deleted and written as well (oltp_write_only), 6,082 to 6,663 of a 5.7.29, and 4,677
+  to 5,835 of a 9.7.4 with 5,119 to 8,171 else.
 - The four threads of purge of a 5.7.29 with two cores took 38 and 43 µs of the processor for each
   transaction of one update that 2 and 4 workers applied, all workers 32 and 35.
 - With 2 and 4 workers by DATABASE, one of which does all of sysbench's work, a 5.7.29 took 1.36 and

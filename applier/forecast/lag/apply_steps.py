@@ -16,8 +16,9 @@ from applier.timing.lag import START, add_lag
 
 (
     FACTOR, SYNC, PAGE_PROCESSOR, PAGE_WAITING, PAGE_ROOM, PAGE_WRITE, READY,
-    DONE, END_LAG, SECONDS, LOOKUP, SPAN, PAGE_READS, PAGE_SECONDS, LEVEL_AT, RUN_NUMBERS,
-) = range(16)  # fmt: skip
+    DONE, END_LAG, SECONDS, LOOKUP, SPAN, PAGE_READS, PAGE_SECONDS, PAGE_WRITES,
+    WRITE_SECONDS, LEVEL_AT, RUN_NUMBERS,
+) = range(18)  # fmt: skip
 """Places in `Run.numbers`: settings, then what was found so far. LEVEL_AT is NaN while the replica
 never was level."""
 
@@ -137,11 +138,11 @@ def apply(turns: Turns, parts: Parts, prices: PartPrices, run: Run, outcome: Out
                 scanned, scan = prices.scanned[price], prices.lookup[price]
             part += 1
         stopped = writes * numbers[PAGE_WRITE]
-        waiting = waits * numbers[PAGE_WAITING] + stopped
-        page_cost = pages * numbers[PAGE_PROCESSOR] + waiting
+        read = pages * numbers[PAGE_PROCESSOR] + waits * numbers[PAGE_WAITING]
+        page_cost = read + stopped
         turn = run.turn
         turn[1] = seconds + pages * numbers[PAGE_PROCESSOR]
-        turn[2] = waiting
+        turn[2] = waits * numbers[PAGE_WAITING] + stopped
         turn[3] = pages
         turn[4] = events_in_log(turns.events[at])
         turn[5] = turns.last_committed[at]
@@ -157,7 +158,9 @@ def apply(turns: Turns, parts: Parts, prices: PartPrices, run: Run, outcome: Out
         outcome.lag[at] = _one(run, turns.arrival[at], turns.databases)
         numbers[LOOKUP] += lookup
         numbers[PAGE_READS] += pages
-        numbers[PAGE_SECONDS] += page_cost
+        numbers[PAGE_SECONDS] += read
+        numbers[PAGE_WRITES] += writes
+        numbers[WRITE_SECONDS] += stopped
 
 
 def events_in_log(rows_events: int) -> int:

@@ -13,7 +13,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, Protocol
 
 from applier.forecast.inventory.facts import ASSUMED, TableFacts
-from applier.forecast.inventory.pool import BufferPool, PageReads, Touches
+from applier.forecast.inventory.pool import PageReads, Touches
 from applier.forecast.lag import apply_steps as steps
 from applier.forecast.lag.compiled import steps_for
 from applier.forecast.lag.costs import TableCharges, TableCost, WorstTransaction, WorstTransactions
@@ -77,12 +77,13 @@ class Forecast:
                 )
             )
         write_seconds = calibration.shared[PAGE_WRITE].waiting
-        self._pools = {
-            work: (BufferPool.of(work.pool_bytes, work.pool_rules, write_seconds), run)
-            for work, run in ((run.work, run) for run in reversed(self.runs))
-            if work.pool_bytes != inf
-        }
+        leaders = {run.work.pages_as: run for run in reversed(self.runs) if run.work.follows_pages}
+        self._pools = {run.work: (run.work.pool(write_seconds), run) for run in leaders.values()}
         # For each kind of work its pool, and the scenario whose clock the pool goes by.
+        self._pages_of = {
+            run.work: leaders[run.work.pages_as].work for run in self.runs if run.work.follows_pages
+        }
+        # Work -> the one whose pool it shares.
         self.ready: Callable[[float], float] = lambda first_commit: -inf
         """The first commit on the source -> when the replica begins with the log: it may be behind
         already."""
@@ -108,7 +109,9 @@ class Forecast:
         self._charges = TableCharges()
         self._worst = WorstTransactions()
         self._batches: BatchReader | None = None
-        self._gathered = Gathered(self._pools, any(run.clock.needs_databases for run in self.runs))
+        self._gathered = Gathered(
+            self._pages_of, any(run.clock.needs_databases for run in self.runs)
+        )
         self._transaction = prices["transaction"]
 
     @property
@@ -329,6 +332,7 @@ class Forecast:
                     mine.keys,
                     mine.entries,
                     mine.placed_share,
+                    mine.row_bytes,
                 )
                 for part, mine in zip(parts, applied, strict=True)
             ]
@@ -338,7 +342,7 @@ class Forecast:
                 reads[0] = PageReads(*map(sum, zip(reads[0], undo, strict=True)))
             pool.now += base * run.scenario.factor + run.sync
             pool.now += sum(map(run.seconds_of, parts, (mine.row_bytes for mine in applied), reads))
-        return found
+        return {work: found[leader] for work, leader in self._pages_of.items()}
 
     def _tick(self, commit: float) -> float:
         """When the next transaction counts as committed."""

@@ -100,8 +100,24 @@ class ScenarioRun:
 
     @property
     def page_seconds(self) -> float:
-        """Seconds of workers for reads of pages."""
-        return self._number(steps.PAGE_SECONDS)
+        """Seconds of workers for reads of pages, and for writes that they wait for where the pool
+        is too small."""
+        writes = 0.0 if self._waits_for_redo else self._number(steps.WRITE_SECONDS)
+        return self._number(steps.PAGE_SECONDS) + writes
+
+    @property
+    def redo_writes(self) -> float:
+        """Pages that workers waited for since the redo log was full."""
+        return self._number(steps.PAGE_WRITES) if self._waits_for_redo else 0.0
+
+    @property
+    def redo_seconds(self) -> float:
+        """Seconds of workers for them."""
+        return self._number(steps.WRITE_SECONDS) if self._waits_for_redo else 0.0
+
+    @property
+    def _waits_for_redo(self) -> bool:
+        return self.scenario.pool_rules.waits_for_redo
 
     @property
     def level_at(self) -> float | None:

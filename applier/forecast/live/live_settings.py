@@ -30,7 +30,11 @@ def settings_of_server(endpoint: Endpoint) -> Live:
     is_here = endpoint.socket is not None or endpoint.host in HERE
     with closing(connect(endpoint)) as server:
         try:
-            asked = {name for kind in KINDS.values() for name in (*kind.variables, kind.needs)}
+            asked = {
+                name
+                for kind in KINDS.values()
+                for name in (*kind.variables, kind.needs, kind.times)
+            }
             names = ", ".join(f"'{name}'" for name in sorted(filter(None, asked)))
             rows = server.texts(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})")
         except BinlagError as error:

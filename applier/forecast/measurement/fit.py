@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from applier.error_codes import Code
 from applier.errors import InputError
+from applier.forecast.inventory.pool_rules import POOL_RULES
 from applier.forecast.measurement.measured import Measured, middles
 from applier.forecast.measurement.pool_reads import read_prices
 from applier.forecast.measurement.scale_up import (
@@ -39,7 +40,9 @@ from applier.forecast.prices.calibration import (
     DURABLE,
     HAND_OVER,
     OWN_LOG,
+    PAGE_WRITE,
     SHARED,
+    SYNC,
     UNEXPLAINED,
     Calibration,
     Residuals,
@@ -116,6 +119,8 @@ def fit(
     }
     shared = SHARED | workers | {OWN_LOG: own_log} | reads
     shared |= shared_prices(scale_up, cores=cores, syncs=syncs, usual=shared)
+    if POOL_RULES[ships.rules_name].waits_for_redo:
+        shared[PAGE_WRITE] = _page_write(ships.shared, shared[SYNC])
     off = unexplained(scale_up, shared, cores=cores, syncs=syncs)
     return Calibration(
         measured[0].server_version,
@@ -133,6 +138,14 @@ def fit(
         unexplained=UNEXPLAINED | {name: _round(value) for name, value in off.items()},
         shown=frozenset(name for name, at in PLACE.items() if amounts[:, at].any()),
     )
+
+
+def _page_write(usual: Mapping[str, TimePrice], sync: TimePrice) -> TimePrice:
+    """What a page takes that is written since the redo log is full: no cell fills it. Such pages go
+    a few at a time, with two syncs, so that the price follows that of a sync."""
+    was, page = usual[SYNC], usual[PAGE_WRITE]
+    faster = (sync.processor + sync.waiting) / (was.processor + was.waiting)
+    return TimePrice(page.processor * faster, page.waiting * faster)
 
 
 def _prices_here(ships: Calibration, amounts: Floats, seconds: Floats) -> tuple[Floats, float]:

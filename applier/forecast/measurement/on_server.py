@@ -25,6 +25,7 @@ from typing import Any
 
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, ReplicationError, UsageError
+from applier.forecast.inventory.pool_rules import POOL_RULES
 from applier.forecast.measurement.cell_log import AHEAD, make_log
 from applier.forecast.measurement.cell_table import fill_statements
 from applier.forecast.measurement.measured import Measured, middle, work_of_cell
@@ -42,7 +43,7 @@ from applier.forecast.measurement.pool_reads import (
     page_counts,
     resize_pool,
 )
-from applier.forecast.measurement.server_words import ServerWords
+from applier.forecast.measurement.server_words import ServerWords, literal, position
 from applier.forecast.measurement.thread_clock import ThreadClock
 from applier.forecast.prices.calibration import APPLIER, DURABLE, RELAXED, STATEMENTS
 from applier.forecast.workload.loads import LoadReader
@@ -58,6 +59,8 @@ LOOK = "SELECT IFNULL(MAX(id), 0) FROM {}"
 """The last mark. Not COUNT(*): from 8.0.14 that starts threads of its own
 (innodb_parallel_read_threads), a core's work when repeated."""
 REPEATS, SHORT_SECONDS = 3, 0.5
+WRITTEN_PAGES = (f"FLUSH TABLES {TABLE} FOR EXPORT", "UNLOCK TABLES")
+"""Its changed pages are written: the redo log is not full of what was before a cell."""
 LOG_BUFFERED = {"innodb_log_file_buffering": "1"}
 """What MariaDB has from the start where innodb_flush_log_at_trx_commit is 2 then. Set later, each
 commit writes past the file system's cache: 80 µs a transaction beside 15. It cannot be switched
@@ -190,9 +193,9 @@ class ServerTarget:
 
     def close(self) -> None:
         """Takes away what was made on the server."""
-        position = [] if self._applied is None else [_position(self._applied)]
+        applied = [] if self._applied is None else [position(self._applied)]
         try:
-            self._put_back(*position, f"DROP DATABASE IF EXISTS {self.database}")
+            self._put_back(*applied, f"DROP DATABASE IF EXISTS {self.database}")
         finally:
             self.server.close()
             self.looker.close()
@@ -210,6 +213,8 @@ class ServerTarget:
                 self._execute(f"ANALYZE TABLE {TABLE}")
             self._filled = cell.table, Spent(cell.rows)
         self._execute(f"DELETE FROM {MARK}")
+        if POOL_RULES[self.rules.name].waits_for_redo:
+            self._execute(*WRITTEN_PAGES)
         return self._filled[1]
 
     def _check_folder(self) -> None:
@@ -428,7 +433,7 @@ class ServerTarget:
                 }
                 self._execute(
                     *start,
-                    *(f"SET GLOBAL {name} = {_literal(value)}" for name, value in wanted.items()),
+                    *(f"SET GLOBAL {name} = {literal(value)}" for name, value in wanted.items()),
                 )
                 if cell.pool:
                     resize_pool(self.server, cell.pool << 20)
@@ -436,7 +441,7 @@ class ServerTarget:
         finally:
             self._put_back(
                 *stop,
-                *(f"SET GLOBAL {name} = {_literal(value)}" for name, value in before.items()),
+                *(f"SET GLOBAL {name} = {literal(value)}" for name, value in before.items()),
                 pool_bytes=pool_bytes,
             )
 
@@ -490,11 +495,3 @@ class ServerTarget:
 
     def _rows(self, statement: str) -> Any:
         return self.server.texts(statement)
-
-
-def _position(gtids: str) -> str:
-    return f"SET GLOBAL gtid_slave_pos = {_literal(gtids)}"
-
-
-def _literal(value: str) -> str:
-    return value if value.isdigit() else "'" + value.replace("'", "''") + "'"

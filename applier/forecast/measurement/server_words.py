@@ -61,3 +61,13 @@ class ServerWords:
         if self.is_old:
             return several | {"slave_parallel_workers": str(number if number > 1 else 0)}
         return {"replica_parallel_workers": str(max(number, 1))}
+
+
+def position(gtids: str) -> str:
+    """The statement that sets what a MariaDB has applied."""
+    return f"SET GLOBAL gtid_slave_pos = {literal(gtids)}"
+
+
+def literal(value: str) -> str:
+    """A value as a statement has it."""
+    return value if value.isdigit() else "'" + value.replace("'", "''") + "'"

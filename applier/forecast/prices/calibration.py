@@ -25,7 +25,7 @@ from applier.replica.scheduling import rules_for as scheduling_of
 from applier.whole_file import write_whole
 from lookup.versions import rules_for
 
-FORMAT = 11
+FORMAT = 12
 """1 lacked prices (of a statement, of a read behind a deleted row of its value), and its others
 were too high for it; LACKS says of the others what is not in them."""
 HINT = "write a new one with `binlag measure --output FILE`"
@@ -58,7 +58,7 @@ SHARED: dict[str, TimePrice] = {
 }
 """What unit prices do not hold, and its price where nobody measured it: a sync of one log at a
 commit, a page read into the buffer pool, the processor time of other threads that make room for it,
-a page that workers wait for until it is written (MariaDB's, `PageCleaner.waited_for`), what the
+a page that workers wait for until it is written (`PageCleaner.waited_for`, `RedoLog`), what the
 coordinator takes to read a transaction and each of its events, what a second of a transaction costs
 more while workers of a MariaDB or a 5.7 apply others beside it, the waking of one of them, and an
 event of the binary log that a replica writes itself. Of 9.7.4 with sysbench's oltp_write_only in
@@ -78,12 +78,15 @@ LACKS = {
     8: "the price of a page read includes the wait for pages that are being written",
     9: "what workers cost each other is as much as it was elsewhere",
     10: "what workers cost each other is as much as it was elsewhere",
+    11: "a page that is written before the redo log is full costs what the shipped prices say",
 }
 NO_WRITES = 8
 """Up to this format there was no price of a page write; it is for pools with `most_written`."""
 NO_HAND_OVER, NO_CROWDING = 9, 10
 """Up to these formats what workers cost each other was part of the coordinator's price: MariaDB's,
 and 5.7's."""
+NO_REDO_WRITES = 11
+"""Up to this format a redo log never was full: the price of a page write was MariaDB's."""
 UNMEASURED_READS = 5
 """Up to this format the price of a page read was one that had been assumed."""
 ONE_FAR_PRICE, OF_A_DOUBLING = 6, 0.4
@@ -300,10 +303,9 @@ def _of(data: dict[str, Any], source: str) -> Calibration:
         NO_WRITES: POOL_RULES[rules_name].most_written > 0,
         NO_HAND_OVER: commits_in_groups(rules_name),
         NO_CROWDING: POOL_RULES[rules_name].purge_threads > 0,
+        NO_REDO_WRITES: POOL_RULES[rules_name].waits_for_redo,
     }
-    lacking = [
-        what for older, what in LACKS.items() if form <= older and concerns.get(older, True)
-    ]
+    lacking = [what for older, what in LACKS.items() if form <= older and concerns.get(older, True)]
     assumed = tuple(f"the calibration is of format {form}: {what}" for what in lacking)
     if lacking:
         units = {name: one for name, one in units.items() if name not in SPLITS_OF_ALL_VISITS}
@@ -318,7 +320,9 @@ def _of(data: dict[str, Any], source: str) -> Calibration:
     if any(form <= at and concerns[at] for at in (NO_HAND_OVER, NO_CROWDING)):
         ships = default_calibration(rules_name).shared
         shared |= {name: ships[name] for name in (*COORDINATOR, BESIDE, HAND_OVER)}
-    if form <= NO_WRITES:
+    if form <= NO_REDO_WRITES and concerns[NO_REDO_WRITES]:
+        shared[PAGE_WRITE] = default_calibration(rules_name).shared[PAGE_WRITE]
+    elif form <= NO_WRITES:
         shared[PAGE_WRITE] = TimePrice(0.0)
     unknown += [name for name in shared if name not in SHARED]
     if unknown:

@@ -41,13 +41,16 @@ class Condition:
 class SettingKind:
     """What a setting is. `variables`: its names on servers, today's first; `read` takes a server's
     text for it and raises ValueError. `shown` is its text for people. `needs`: a variable without
-    which the setting is as if it were OFF."""
+    which the setting is as if it were OFF. `times`: one that it is multiplied by. `some`: versions
+    that do not have it by default do not have it at all."""
 
     meaning: str
     variables: tuple[str, ...] = ()
     read: Callable[[str], Any] = int
     shown: Callable[[Any], str] = str
     needs: str = ""
+    times: str = ""
+    some: bool = False
 
 
 def size(text: str) -> int:
@@ -119,6 +122,14 @@ KINDS: dict[str, SettingKind] = {
         needs="log_bin",
     ),
     "buffer_pool": SettingKind("buffer pool", ("innodb_buffer_pool_size",), size, _shown_size),
+    "redo_log": SettingKind(
+        "redo log",
+        ("innodb_log_file_size",),
+        size,
+        _shown_size,
+        times="innodb_log_files_in_group",
+        some=True,
+    ),
     "cores": SettingKind("cores"),
     "read_latency": SettingKind("a read of a page", (), span, _shown_span),
     "iops": SettingKind("reads a second", (), float, lambda value: f"{value:,.0f}"),
@@ -126,9 +137,10 @@ KINDS: dict[str, SettingKind] = {
 """Name in --json and of the option -> what it is."""
 
 _CLASSIC = {"log_replica_updates": False, "sync_binlog": 0, "dependency_tracking": "COMMIT_ORDER"}
+_OLD = {**_CLASSIC, "redo_log": 2 * 48 * MIB}
 DEFAULTS: dict[str, dict[str, Any]] = {
-    "5.6": _CLASSIC,
-    "5.7": {**_CLASSIC, "sync_binlog": 1},
+    "5.6": _OLD,
+    "5.7": {**_OLD, "sync_binlog": 1},
     "8.0": {"log_replica_updates": True, "sync_binlog": 1, "dependency_tracking": "COMMIT_ORDER"},
     "8.4": {"log_replica_updates": True, "sync_binlog": 1, "dependency_tracking": "WRITESET"},
     "9.7": {"log_replica_updates": True, "sync_binlog": 1, "dependency_tracking": "WRITESET"},
@@ -145,6 +157,8 @@ BEFORE: dict[str, tuple[tuple[int, int, int], dict[str, Any]]] = {
 """Row -> a release, and what earlier ones of the series had."""
 LEAST_BUFFER_POOL_BYTES = MIB
 """No server has less; MySQL makes 5 MiB of it (innodb_buffer_pool_size)."""
+LEAST_REDO_LOG_BYTES = 2 * MIB
+"""Two files of 1 MiB (innodb_log_file_size of 5.6; 5.7 asks for 4)."""
 EVERYWHERE = {"innodb_flush_log_at_trx_commit": 1, "buffer_pool": 128 * MIB}
 
 
@@ -189,6 +203,10 @@ class Conditions:
 
     def __getitem__(self, name: str) -> Any:
         return self.values[name].value
+
+    def get(self, name: str, otherwise: Any) -> Any:
+        """A setting that not all versions have."""
+        return self.values[name].value if name in self.values else otherwise
 
     @property
     def workers(self) -> int:
@@ -245,6 +263,9 @@ def conditions(
     doubts = [live.refused] if live is not None and live.refused else []
     usual, source = defaults(version), DEFAULT.format(rules_for(version).name)
     for name, kind in KINDS.items():
+        if kind.some and name not in usual:
+            _check_lacking(name, given.get(name), version)
+            continue
         option = given.get(name)
         if option is not None:
             found[name] = Condition(_checked(name, _given(name, option)), OPTION)
@@ -277,8 +298,11 @@ def _told(name: str, kind: SettingKind, live: Live) -> tuple[Any, str | None]:
         if text is None:
             continue
         try:
-            is_in_use = _on(live.variables.get(kind.needs, "ON"))
-            return _checked(name, kind.read(text)) if is_in_use else False, None
+            if not _on(live.variables.get(kind.needs, "ON")):
+                return False, None
+            found = kind.read(text)
+            times = int(live.variables.get(kind.times, "1"))
+            return _checked(name, found * times if times > 1 else found), None
         except (ValueError, UsageError) as error:
             return None, f"the replica's {variable}: {error}; the version's default is assumed"
     return None, None
@@ -293,6 +317,16 @@ def _check_parallel(value: str, version: str) -> None:
             f"--parallel-type: {name} has no {value}",
             code=Code.OPTION_VALUE,
             hint=f"it has {', '.join(sorted(known))}",
+        )
+
+
+def _check_lacking(name: str, value: Any, version: str) -> None:
+    """Raises UsageError for a setting that tells nothing of a replica of this version."""
+    if value is not None:
+        raise UsageError(
+            f"{_option(name)}: nothing of a forecast depends on it with {rules_for(version).name}",
+            code=Code.OPTION_VALUE,
+            hint="remove it",
         )
 
 
@@ -331,6 +365,12 @@ def _checked(name: str, value: Any) -> Any:
     """A value within its range. Raises UsageError."""
     least = {"workers": 0, "cores": 1, "sync_binlog": 0}.get(name)
     option = _option(name)
+    if name == "redo_log" and not LEAST_REDO_LOG_BYTES <= value < math.inf:
+        raise UsageError(
+            f"{option}: no server has a redo log of {value:,.0f} bytes",
+            code=Code.OPTION_VALUE,
+            hint=f"from {_shown_size(LEAST_REDO_LOG_BYTES)} on, all of its files together",
+        )
     if name == "buffer_pool" and not LEAST_BUFFER_POOL_BYTES <= value < math.inf:
         raise UsageError(
             f"{option}: no server has a buffer pool of {value:,.0f} bytes",

@@ -24,6 +24,8 @@ took 1.8 to 2.5 times as long as those of other columns, or without merges (`ind
 UNCOUNTED_VALUES = 1.0
 """Of keys whose values may have more rows where changes meet them than on average. sysbench's
 oltp_write_only on a replica without a primary key took 1.98 times as long as such a mean says."""
+REDO = 0.3
+"""Of writes for a redo log that is full: how much a log fills is a model (`redo_log`)."""
 PAGES = 0.35
 """Of page reads: which pages a pool holds is a model, and what a read takes is one number."""
 PAGES_OF_MARIADB = 0.6
@@ -79,6 +81,8 @@ def margin(
             )
     if base.syncs:
         parts.append(calibration.unexplained[SYNCS])
+    if base.redo_log_bytes != math.inf:
+        parts.append(REDO)
     if base.pool_bytes != math.inf:
         is_mariadb = base.rules.name == "mariadb"
         parts.append(PAGES_OF_MARIADB if is_mariadb else PAGES)

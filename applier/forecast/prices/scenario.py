@@ -12,6 +12,7 @@ from math import inf, isfinite
 
 from applier.error_codes import Code
 from applier.errors import UsageError
+from applier.forecast.inventory.pool import BufferPool
 from applier.forecast.inventory.pool_rules import POOL_RULES, PoolRules
 from applier.forecast.prices.calibration import (
     BESIDE,
@@ -45,6 +46,7 @@ WHAT_IFS = {
     "durable": "innodb_flush_log_at_trx_commit=1 and sync_binlog=1",
     "relaxed": "innodb_flush_log_at_trx_commit=2 and sync_binlog=0",
     "buffer-pool": "buffer-pool=8G: another innodb_buffer_pool_size",
+    "redo-log": "redo-log=2G: another redo log of a 5.6 or 5.7, all of its files together",
     "cores": "cores=8: another number of processor cores",
 }
 """Name -> what it does, as in --help."""
@@ -90,6 +92,8 @@ class Scenario:
     """Syncs of a commit that waits for nobody: of the redo log and of the binary log."""
     binary_log: bool = True
     pool_bytes: float = inf
+    redo_log_bytes: float = inf
+    """Of a server whose workers wait when it is full; without end where the log cannot fill it."""
     read_seconds: float | None = None
     """For a page, instead of the calibration's; `reads_per_second` is what the disk can."""
     reads_per_second: float = inf
@@ -113,6 +117,26 @@ class Scenario:
             self.pool_rules.purge_threads,
             self.pool_rules.in_worker,
         )
+
+    @property
+    def follows_pages(self) -> bool:
+        """Whether somebody must look at each page: tables are larger than the pool, or the log has
+        more redo than the redo log holds."""
+        return min(self.pool_bytes, self.redo_log_bytes) != inf
+
+    @property
+    def pages_as(self) -> Scenario:
+        """Equal for work that asks the same of a pool. Where all pages are in memory, it matters
+        which are changed, and not how rows are found."""
+        if self.pool_bytes != inf:
+            return self
+        return Scenario(
+            "", self.rules, row_factor=self.row_factor, redo_log_bytes=self.redo_log_bytes
+        )
+
+    def pool(self, write_seconds: float) -> BufferPool:
+        """Its buffer pool; a page is written in so many seconds."""
+        return BufferPool.of(self.pool_bytes, self.pool_rules, write_seconds, self.redo_log_bytes)
 
     @property
     def pool_rules(self) -> PoolRules:
@@ -234,6 +258,15 @@ def _one(scenario: Scenario, word: str, value: str, table: str) -> Scenario:
             return replace(scenario, syncs=0.0)
         if word == "buffer-pool":
             return replace(scenario, pool_bytes=float(size(value)))
+        if word == "redo-log":
+            if not scenario.pool_rules.waits_for_redo:
+                raise UsageError(
+                    f"--what-if {word}: nothing of a forecast depends on it with"
+                    f" {scenario.rules.name}",
+                    code=Code.VERSION_LACKS,
+                    hint="see --server",
+                )
+            return replace(scenario, redo_log_bytes=float(size(value)))
         if word == "cores":
             return replace(scenario, cores=_number(value, 1, MOST_WORKERS))
     except ValueError as error:
@@ -267,6 +300,7 @@ def _title(text: str) -> str:
         "workers": "workers",
         "rows": "rows, times", "row-search": "row search",
         "durable": "durable commits", "relaxed": "relaxed commits", "buffer-pool": "buffer pool",
+        "redo-log": "redo log",
     }  # fmt: skip
     titles = []
     for part in text.split("+"):

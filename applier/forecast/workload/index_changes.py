@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from itertools import accumulate
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from applier.forecast.workload.ranges import transaction_behind
 from applier.forecast.workload.row_counts import image_columns
 from applier.forecast.workload.sampled_rows import ForEachHead, rows_events
 from applier.remote import address_of
-from applier.sources import STANDARD_INPUT, open_at
+from applier.sources import MAGIC_BYTES, STANDARD_INPUT, open_at, packing
 from lookup.table import TableDefinition
 
 PRIMARY = "PRIMARY"
@@ -66,6 +67,8 @@ def with_index_changes(
         found[name] = replace(found[name], index_changes=changes)
     for name, rows in sample.rows.items():
         found[name] = replace(found[name], log_updates=rows * sample.stands_for)
+    for name, rows in sample.others.items():
+        found[name] = replace(found[name], log_others=rows * sample.stands_for)
     for name, spreads in sample.spreads().items():
         stays = sample.stays(name, spreads, facts[name].leaf_pages)
         found[name] = replace(found[name], spreads=spreads, index_stays=stays)
@@ -89,6 +92,19 @@ def _stretches(files: Sequence[str]) -> Iterator[tuple[str, int | None]]:
             yield files[at], _transaction_behind(files[at], offset) if offset else None
 
 
+def log_bytes(files: Sequence[str]) -> float:
+    """Of a log in these files; without end where one can be read once only, or is packed."""
+    with suppress(InputError, OSError):
+        if all(can_be_read_again(file) and not _is_packed(file) for file in files):
+            return float(sum(map(_size, files)))
+    return inf
+
+
+def _is_packed(file: str) -> bool:
+    with closing(open_at(file)) as opened:
+        return packing(opened.read_at(MAGIC_BYTES, 0)) is not None
+
+
 def _size(file: str) -> int:
     with closing(open_at(file)) as opened:
         return opened.size
@@ -109,6 +125,8 @@ class _Sample:
         """All tables whose rows are changed."""
         self.rows = Counter[str]()
         """Table -> rows of updates whose images could be compared."""
+        self.others = Counter[str]()
+        """Table -> rows that are written or deleted."""
         self.log_bytes = self._read_bytes = 0
         self._moves: dict[tuple[str, str], list[Move]] = {}
         """(Table, index) -> the updates that change it."""
@@ -184,6 +202,7 @@ class _Sample:
         if read is None:
             return
         for primary, values in read(event):
+            self.others[table_map.full_name] += head.kind != "update"
             for index, value in values.items():
                 place = table_map.full_name, index, head.kind == "write"
                 self._pairs.setdefault(place, []).append((primary, value))
