@@ -151,7 +151,7 @@ def run(plan: ForecastPlan, tick: Callable[[int], None] | None = None) -> Foreca
     counted = _counted(plan, start)
     facts = counted.facts
     reader = (
-        LoadReader(plan.files, schema=_schema(facts, base), tolerant=True, **plan.chosen)
+        LoadReader(plan.files, schema=_schema(plan, facts, base), tolerant=True, **plan.chosen)
         if plan.loads is None
         else None
     )
@@ -222,7 +222,7 @@ def load_reader(
     """Reads a part of the log as `run` reads all of it; its transactions, one part after the other,
     can be the `loads` of a plan."""
     start_of = _start(plan)
-    schema = _schema(start_of.facts, start_of.base)
+    schema = _schema(plan, start_of.facts, start_of.base)
     return LoadReader(
         files, schema=schema, tolerant=True, start_position=start, stop_position=stop, **plan.chosen
     )
@@ -259,7 +259,7 @@ def _start(plan: ForecastPlan) -> _Start:
 
 def _counted(plan: ForecastPlan, start: _Start) -> Counted:
     """The tables with what a sample of the log shows of them."""
-    found_by = FoundBy(_schema(start.facts, start.base))
+    found_by = FoundBy(_schema(plan, start.facts, start.base))
     sampled = with_index_changes(start.facts, plan.files, found_by)
     sampled, said = with_own_rows(sampled, plan.files)
     counted = with_value_counts(sampled, found_by.values, plan.count_rows)
@@ -367,13 +367,14 @@ def _check_chosen(plan: ForecastPlan) -> None:
         check_filters(plan.files, ReplayOptions(only=only or EVERYTHING, include_gtids=gtids))
 
 
-def _schema(facts: Mapping[str, TableFacts], base: Scenario) -> Schema:
-    """What the reader looks at to count distinct key values."""
+def _schema(plan: ForecastPlan, facts: Mapping[str, TableFacts], base: Scenario) -> Schema:
+    """What the reader looks at to count distinct key values, and to say which pages are used."""
 
     def rows_per_value(definition: TableDefinition, key: Key) -> float:
         return facts[definition.full_name].rows_per_value(key)
 
-    paged = facts if base.follows_pages else {}
+    asked = (base, *(what_if(text, base) for text in plan.what_ifs or DEFAULT_WHAT_IFS))
+    paged = facts if any(one.follows_pages for one in asked) else {}
     return Schema(
         {name: one.definition for name, one in facts.items()},
         base.rules,

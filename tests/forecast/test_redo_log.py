@@ -173,14 +173,19 @@ def test_a_server_waits_for_about_as_many(
         monkeypatch.setenv("BINLAG_PASSWORD", server.password)
         url = f"mysql://{server.user}@{server.host}:{server.port}"
         found = [
-            applier.forecast(str(log), url, settings={"redo_log": size}).summary()["replica"]
+            applier.forecast(
+                str(log), url, settings={"redo_log": size}, what_ifs=["redo-log=8M"]
+            ).summary()
             for size in ("8M", "2G")
         ]
-    full, roomy = found
+    full, roomy = (one["replica"] for one in found)
+    at_once, smaller = found[0]["without_lookup"], found[1]["what_if"][0]
     assert roomy["redo_log_writes"] == roomy["redo_log_seconds"] == 0
     assert counted > 300
     assert counted / 4 < full["redo_log_writes"] < counted * 4
     assert full["apply_seconds"] > roomy["apply_seconds"]
+    assert at_once["apply_seconds"] == pytest.approx(full["apply_seconds"] - full["lookup_seconds"])
+    assert smaller["redo_log_writes"] == full["redo_log_writes"]
     assert full["page_reads"] == full["page_read_seconds"] == 0
 
 

@@ -229,7 +229,7 @@ class Forecast:
         ready = self.ready(self.first_commit)
         for run in self.runs:
             run.numbers.numbers[steps.READY] = ready
-            parts = parts_for(None if run.scenario.found_at_once else run.work)
+            parts = parts_for(run.scenario.paged_work)
             outcome = steps.Outcomes(
                 *(array("d", bytes(8 * count)) for _ in steps.Outcomes._fields)
             )

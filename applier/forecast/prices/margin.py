@@ -83,6 +83,10 @@ def margin(
         parts.append(calibration.unexplained[SYNCS])
     if base.redo_log_bytes != math.inf:
         parts.append(REDO)
+        said.append(
+            "the log may fill the redo log: how many changed pages must be written before follows "
+            "from the log's keys, and at its start there are none; the margin is wider"
+        )
     if base.pool_bytes != math.inf:
         is_mariadb = base.rules.name == "mariadb"
         parts.append(PAGES_OF_MARIADB if is_mariadb else PAGES)

@@ -189,6 +189,12 @@ class Scenario:
         )  # fmt: skip
 
     @property
+    def paged_work(self) -> Scenario | None:
+        """The work whose pages take time. Rows that are found at once need none of a pool that is
+        too small; changed pages of one that holds them all must be written all the same."""
+        return None if self.found_at_once and self.pool_bytes != inf else self.work
+
+    @property
     def named_tables(self) -> list[str]:
         """Tables that get a key of their own."""
         return [added.table for added in self.keys if added.table is not None]
