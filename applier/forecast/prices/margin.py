@@ -84,8 +84,8 @@ def margin(
     if base.redo_log_bytes != math.inf:
         parts.append(REDO)
         said.append(
-            "the log may fill the redo log: how many changed pages must be written before follows "
-            "from the log's keys, and at its start there are none; the margin is wider"
+            "the log may fill the redo log, which is taken to be empty at its start; how many "
+            "changed pages must be written first follows from the log's keys; the margin is wider"
         )
     if base.pool_bytes != math.inf:
         is_mariadb = base.rules.name == "mariadb"
