@@ -50,6 +50,8 @@ from lookup.table import Key, TableDefinition
 from lookup.versions import NEWEST, ServerRules
 
 DEFAULT_WHAT_IFS = ("primary-key",)
+MUCH_REDO = 50_000_000
+"""Bytes of a log whose changes may fill a redo log of 100 MiB."""
 OTHER_SCHEMA = (
     "give the dump that the log belongs to; where the log makes its tables itself: "
     "binlag replay LOG --into URL, then --schema URL"
@@ -173,7 +175,9 @@ def run(plan: ForecastPlan, tick: Callable[[int], None] | None = None) -> Foreca
         )
     forecast = Forecast(scenarios, facts, calibration, placement=plan.placement)
     forecast.conditions, forecast.margin = start.known, spread
-    forecast.assumed.extend([*calibration.assumed, *counted.said, *wider])
+    forecast.assumed.extend(
+        [*calibration.assumed, *counted.said, *wider, *_uncounted_redo(base, start.written)]
+    )
     forecast.keepers.append(sample := LoadSample())
     backlog = None
     if plan.progress is not None:
@@ -244,6 +248,8 @@ class _Start:
     calibration: Calibration
     known: Conditions
     notes: list[str]
+    written: float
+    """Bytes of the log; without end where nobody knows."""
 
 
 def _start(plan: ForecastPlan) -> _Start:
@@ -253,8 +259,9 @@ def _start(plan: ForecastPlan) -> _Start:
     known = _conditions(plan, version, calibration)
     calibration = calibration.with_own_log(bool(known["log_replica_updates"]))
     base = _base(rules, row_search_of(plan.row_search, plan.server), known)
-    base = _in_memory(base, facts, log_bytes(plan.files) if plan.files else inf)
-    return _Start(base, facts, calibration, known, [*remarks, *said, *notes])
+    written = log_bytes(plan.files) if plan.files else inf
+    base = _in_memory(base, facts, written)
+    return _Start(base, facts, calibration, known, [*remarks, *said, *notes], written)
 
 
 def _counted(plan: ForecastPlan, start: _Start) -> Counted:
@@ -365,6 +372,14 @@ def _check_chosen(plan: ForecastPlan) -> None:
         return
     with suppress(InputError):  # of a log that is cut off: the forecast says so
         check_filters(plan.files, ReplayOptions(only=only or EVERYTHING, include_gtids=gtids))
+
+
+def _uncounted_redo(base: Scenario, written: float) -> list[str]:
+    """What is taken for granted of a log that may fill the redo log."""
+    if base.pool_rules.waits_for_redo or not MUCH_REDO <= written < inf:
+        return []
+    what = "changed pages are written before the redo log is full and no worker waits for them"
+    return [f"{what}: that is not counted for {base.rules.name}"]
 
 
 def _schema(plan: ForecastPlan, facts: Mapping[str, TableFacts], base: Scenario) -> Schema:

@@ -3,7 +3,9 @@ real server's own count."""
 
 from __future__ import annotations
 
+import gzip
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,9 @@ from hypothesis import strategies as st
 from servers.server import Server
 
 from applier.errors import UsageError
+from applier.forecast import plan as forecast_plan
 from applier.forecast.answers.words import split
+from applier.forecast.inventory.facts import facts_of_file
 from applier.forecast.inventory.pool_rules import PAGE
 from applier.forecast.inventory.redo_log import (
     AHEAD_PER_SECOND,
@@ -23,12 +27,13 @@ from applier.forecast.inventory.redo_log import (
 )
 from applier.forecast.inventory.server_facts import facts_of_server
 from applier.forecast.live.live_settings import settings_of_server
-from applier.forecast.plan import ForecastPlan, run
+from applier.forecast.plan import Forecasted, ForecastPlan, run
 from applier.forecast.prices.conditions import Live, conditions
 from applier.forecast.prices.scenario import Scenario, what_if
 from applier.forecast.prices.units import UNITS
 from applier.mysql.client.url import Endpoint
 from lookup.versions import RULES
+from tests.forecast import logs
 from tests.servers.fixtures import ServerFactory
 
 MIB = 1 << 20
@@ -143,6 +148,26 @@ def test_the_text_names_it_where_it_is_a_tenth_of_the_time() -> None:
     assert "buffer pool" not in split(summary)
     replica["redo_log_seconds"] = 0.5
     assert "must be written" not in split(summary)
+
+
+def test_what_is_not_counted_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = Path(logs.file(tmp_path, logs.transaction(1, b"keyed", logs.UPDATE, 1)))
+    facts = facts_of_file(logs.schema(tmp_path))
+    small = ForecastPlan(files=[str(log)], facts=facts, server="9.7")
+    said = "changed pages are written before the redo log is full"
+    assert not begins(said, run(small))
+    monkeypatch.setattr(forecast_plan, "MUCH_REDO", log.stat().st_size)
+    assert begins(said, run(small))
+    assert not begins(said, run(replace(small, server="5.7")))
+    packed = tmp_path / "log.gz"  # nobody knows how long it is
+    packed.write_bytes(gzip.compress(log.read_bytes()))
+    of_5_7 = replace(small, files=[str(packed)], server="5.7")
+    assert begins("the log may fill the redo log", run(of_5_7))
+
+
+def begins(text: str, found: Forecasted) -> bool:
+    """Whether something that is assumed begins like this."""
+    return any(one.startswith(text) for one in found.summary()["assumptions"])
 
 
 ROWS, UPDATES = 20_000, 6_000
