@@ -17,10 +17,11 @@ from applier.errors import UsageError
 from applier.forecast import plan as forecast_plan
 from applier.forecast.answers.words import split
 from applier.forecast.inventory.facts import facts_of_file
-from applier.forecast.inventory.pool_rules import PAGE
+from applier.forecast.inventory.pool_rules import PAGE, POOL_RULES
 from applier.forecast.inventory.redo_log import (
     AHEAD_PER_SECOND,
     LOW_WATER,
+    WAITED_FOR,
     RedoLog,
     oldest_change_bytes,
     redo_bytes,
@@ -28,7 +29,7 @@ from applier.forecast.inventory.redo_log import (
 from applier.forecast.inventory.server_facts import facts_of_server
 from applier.forecast.live.live_settings import settings_of_server
 from applier.forecast.plan import Forecasted, ForecastPlan, run
-from applier.forecast.prices.conditions import Live, conditions
+from applier.forecast.prices.conditions import DEFAULTS, Live, conditions
 from applier.forecast.prices.scenario import Scenario, what_if
 from applier.forecast.prices.units import UNITS
 from applier.mysql.client.url import Endpoint
@@ -39,10 +40,11 @@ from tests.servers.fixtures import ServerFactory
 MIB = 1 << 20
 
 
-@pytest.mark.parametrize(("capacity", "age"), [(16 * MIB, 12_260_000), (96 * MIB, 76_000_000)])
+@pytest.mark.parametrize(("capacity", "age"), [(16 * MIB, 12_260_363), (96 * MIB, 78_252_727)])
 def test_how_old_a_change_may_be(capacity: float, age: float) -> None:
-    """Of a 5.7.29 in log_lsn_checkpoint_age while its workers waited."""
-    assert oldest_change_bytes(capacity) == pytest.approx(age, rel=0.03)
+    """Of a 5.7.29 in log_lsn_checkpoint_age while its workers waited: beyond the age from which on
+    they do, and below that at which nobody may write."""
+    assert oldest_change_bytes(capacity) < age < oldest_change_bytes(capacity) / WAITED_FOR
     assert oldest_change_bytes(0) == PAGE
 
 
@@ -114,6 +116,8 @@ def test_amounts_make_redo() -> None:
 
 def test_a_5_7_says_how_large_it_is_in_all() -> None:
     assert conditions("5.7.29", {})["redo_log"] == 96 * MIB
+    waiting = {name for name, rules in POOL_RULES.items() if rules.waits_for_redo}
+    assert waiting == {name for name, usual in DEFAULTS.items() if "redo_log" in usual}
     told = {"innodb_log_file_size": str(256 * MIB), "innodb_log_files_in_group": "3"}
     assert conditions("5.7.29", {}, Live("5.7.29", told))["redo_log"] == 768 * MIB
     assert conditions("5.7.29", {"redo_log": "2G"})["redo_log"] == 2048 * MIB
