@@ -163,7 +163,7 @@ def run(plan: ForecastPlan, tick: Callable[[int], None] | None = None) -> Foreca
         replace(base, name="rows found at once", found_at_once=True),
         replace(base, name="low", factor=1 / (1 + spread), in_turn=True),
         replace(base, name="high", factor=1 + spread),
-        *(what_if(text, base) for text in plan.what_ifs or DEFAULT_WHAT_IFS),
+        *_what_ifs(plan, base),
     ]
     unknown = sorted(
         {table for one in scenarios for table in one.named_tables if table not in facts}
@@ -176,7 +176,7 @@ def run(plan: ForecastPlan, tick: Callable[[int], None] | None = None) -> Foreca
     forecast = Forecast(scenarios, facts, calibration, placement=plan.placement)
     forecast.conditions, forecast.margin = start.known, spread
     forecast.assumed.extend(
-        [*calibration.assumed, *counted.said, *wider, *_uncounted_redo(base, start.written)]
+        [*calibration.assumed, *counted.said, *wider, *_uncounted_redo(base, plan)]
     )
     forecast.keepers.append(sample := LoadSample())
     backlog = None
@@ -248,8 +248,6 @@ class _Start:
     calibration: Calibration
     known: Conditions
     notes: list[str]
-    written: float
-    """Bytes of the log; without end where nobody knows."""
 
 
 def _start(plan: ForecastPlan) -> _Start:
@@ -259,9 +257,8 @@ def _start(plan: ForecastPlan) -> _Start:
     known = _conditions(plan, version, calibration)
     calibration = calibration.with_own_log(bool(known["log_replica_updates"]))
     base = _base(rules, row_search_of(plan.row_search, plan.server), known)
-    written = log_bytes(plan.files) if plan.files else inf
-    base = _in_memory(base, facts, written)
-    return _Start(base, facts, calibration, known, [*remarks, *said, *notes], written)
+    base = _in_memory(base, facts, plan.files)
+    return _Start(base, facts, calibration, known, [*remarks, *said, *notes])
 
 
 def _counted(plan: ForecastPlan, start: _Start) -> Counted:
@@ -323,15 +320,21 @@ def _base(rules: ServerRules, row_search: frozenset[str] | None, known: Conditio
     )
 
 
-def _in_memory(base: Scenario, facts: Mapping[str, TableFacts], written: float) -> Scenario:
+def _in_memory(base: Scenario, facts: Mapping[str, TableFacts], files: Sequence[str]) -> Scenario:
     """The same with a pool without end where all tables of known size fit into it, and with a redo
-    log without end where a log of so many bytes cannot fill it: then nobody has to follow pages."""
+    log without end where a log in these files cannot fill it: then nobody has to follow pages."""
     total = sum(table_bytes(one) for one in facts.values())
     if total <= base.pool_bytes:
         base = replace(base, pool_bytes=inf)
-    if written * MOST_REDO <= oldest_change_bytes(base.redo_log_bytes):
-        base = replace(base, redo_log_bytes=inf)
-    return base
+    if base.redo_log_bytes == inf or not files:
+        return base
+    is_small = log_bytes(files) * MOST_REDO <= oldest_change_bytes(base.redo_log_bytes)
+    return replace(base, redo_log_bytes=inf) if is_small else base
+
+
+def _what_ifs(plan: ForecastPlan, base: Scenario) -> list[Scenario]:
+    """The other scenarios that are asked for. Raises UsageError."""
+    return [what_if(text, base) for text in plan.what_ifs or DEFAULT_WHAT_IFS]
 
 
 def _calibration(
@@ -374,9 +377,11 @@ def _check_chosen(plan: ForecastPlan) -> None:
         check_filters(plan.files, ReplayOptions(only=only or EVERYTHING, include_gtids=gtids))
 
 
-def _uncounted_redo(base: Scenario, written: float) -> list[str]:
+def _uncounted_redo(base: Scenario, plan: ForecastPlan) -> list[str]:
     """What is taken for granted of a log that may fill the redo log."""
-    if base.pool_rules.waits_for_redo or not MUCH_REDO <= written < inf:
+    if base.pool_rules.waits_for_redo or plan.loads is not None:
+        return []
+    if not MUCH_REDO <= log_bytes(plan.files) < inf:
         return []
     what = "changed pages are written before the redo log is full and no worker waits for them"
     return [f"{what}: that is not counted for {base.rules.name}"]
@@ -388,7 +393,7 @@ def _schema(plan: ForecastPlan, facts: Mapping[str, TableFacts], base: Scenario)
     def rows_per_value(definition: TableDefinition, key: Key) -> float:
         return facts[definition.full_name].rows_per_value(key)
 
-    asked = (base, *(what_if(text, base) for text in plan.what_ifs or DEFAULT_WHAT_IFS))
+    asked = (base, *_what_ifs(plan, base))
     paged = facts if any(one.follows_pages for one in asked) else {}
     return Schema(
         {name: one.definition for name, one in facts.items()},

@@ -138,11 +138,12 @@ def apply(turns: Turns, parts: Parts, prices: PartPrices, run: Run, outcome: Out
                 scanned, scan = prices.scanned[price], prices.lookup[price]
             part += 1
         stopped = writes * numbers[PAGE_WRITE]
-        read = pages * numbers[PAGE_PROCESSOR] + waits * numbers[PAGE_WAITING]
+        waiting = waits * numbers[PAGE_WAITING]
+        read = pages * numbers[PAGE_PROCESSOR] + waiting
         page_cost = read + stopped
         turn = run.turn
         turn[1] = seconds + pages * numbers[PAGE_PROCESSOR]
-        turn[2] = waits * numbers[PAGE_WAITING] + stopped
+        turn[2] = waiting + stopped
         turn[3] = pages
         turn[4] = events_in_log(turns.events[at])
         turn[5] = turns.last_committed[at]

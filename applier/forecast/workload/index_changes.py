@@ -95,14 +95,14 @@ def _stretches(files: Sequence[str]) -> Iterator[tuple[str, int | None]]:
 def log_bytes(files: Sequence[str]) -> float:
     """Of a log in these files; without end where one can be read once only, or is packed."""
     with suppress(InputError, OSError):
-        if all(can_be_read_again(file) and not _is_packed(file) for file in files):
-            return float(sum(map(_size, files)))
+        if all(map(can_be_read_again, files)):
+            return sum(map(_unpacked_size, files))
     return inf
 
 
-def _is_packed(file: str) -> bool:
+def _unpacked_size(file: str) -> float:
     with closing(open_at(file)) as opened:
-        return packing(opened.read_at(MAGIC_BYTES, 0)) is not None
+        return inf if packing(opened.read_at(MAGIC_BYTES, 0)) is not None else opened.size
 
 
 def _size(file: str) -> int:
