@@ -12,6 +12,12 @@ from dataclasses import dataclass
 from itertools import product
 
 
+def slowed(calls: str, microseconds: int) -> list[str]:
+    """What a server's command follows where each of these system calls takes so much longer."""
+    strace = f"strace -D -f -q -o /dev/null --seccomp-bpf -e trace={calls} -e".split()
+    return [*strace, f"inject={calls}:delay_exit={microseconds}"]
+
+
 @dataclass(frozen=True)
 class Stratum:
     """`pool`: the tables are so many times as large as the buffer pool; 0 for a pool that holds
@@ -45,9 +51,7 @@ class Stratum:
     def slow_disk(self) -> list[str]:
         """What the command of a server follows, which stays the child of who starts it; empty for
         the disk as it is."""
-        inject = f"inject=pread64:delay_exit={self.read_microseconds}"
-        strace = "strace -D -f -q -o /dev/null --seccomp-bpf -e trace=pread64 -e".split()
-        return [*strace, inject] if self.read_microseconds else []
+        return slowed("pread64", self.read_microseconds) if self.read_microseconds else []
 
     @property
     def settings(self) -> dict[str, str | int]:

@@ -17,10 +17,11 @@ prices that ship and, with `--calibration`, with those. Only then does the appli
 timed to its last transaction, and Innodb_pages_read and the processor time of the replica and of
 all others are taken before and after. What a single worker stood in line for a processor that other
 programs had does not count, as with `measure`; several workers need the machine for themselves.
-`--set` gives variables of the replica, such as slave_parallel_mode=conservative. What is there
-already in
---output is not run again; with `--keep FOLDER` the tables and the source of each load stay there,
-and the next run begins with its replicas.
+`--set` gives variables of the replica, such as slave_parallel_mode=conservative. With `--sync-delay
+MICROSECONDS` strace holds up each sync of the replica's disk so long; how long one takes then is
+told by some commits made before the log is applied. What is there already in --output is not run
+again; with `--keep FOLDER` the tables and the source of each load stay there, and the next run
+begins with its replicas.
 """
 
 from __future__ import annotations
@@ -44,11 +45,11 @@ from pathlib import Path
 from typing import Any
 
 from decode import machine
-from forecast_strata import STRATA, Stratum
+from forecast_strata import STRATA, slowed
 from replication import ReplicationWords, Server, forecast
 from servers.installed import Installed
 
-from applier.forecast.live.live_settings import READS
+from applier.forecast.live.live_settings import PICOSECOND, READS, SYNCS
 from applier.forecast.measurement.server_words import ServerWords
 from applier.forecast.measurement.thread_clock import ThreadClock
 from lookup.versions import rules_for
@@ -102,6 +103,14 @@ class Case:
     stratum: str
     replica: tuple[str, ...] = ()
     """Variables of the replica, as `--set` has them."""
+    sync_delay: int = 0
+    """Microseconds by which its disk is slower at a sync."""
+
+    @property
+    def slow_disk(self) -> list[str]:
+        """What the command of its server follows."""
+        slow_syncs = slowed("fsync,fdatasync", self.sync_delay) if self.sync_delay else []
+        return STRATA[self.stratum].slow_disk or slow_syncs
 
     @property
     def name(self) -> str:
@@ -122,7 +131,7 @@ LOADS = {
 }
 
 
-def cases(replica: tuple[str, ...]) -> Iterator[Case]:
+def cases(replica: tuple[str, ...], sync_delay: int) -> Iterator[Case]:
     for load, keys, strata in (
         ("write_only", ("keys", "keyless"), STANDARD),
         ("update_index", ("keys", "keyless"), STANDARD),
@@ -135,7 +144,9 @@ def cases(replica: tuple[str, ...]) -> Iterator[Case]:
         ("update_index_one", ("keys",), STANDARD[:1]),
         ("update_index_eight", ("keys",), STANDARD[:1]),
     ):
-        yield from (Case(load, one, stratum, replica) for one in keys for stratum in strata)
+        yield from (
+            Case(load, one, stratum, replica, sync_delay) for one in keys for stratum in strata
+        )
 
 
 def sysbench(server: Server, load: Load, command: str, threads: int) -> None:
@@ -233,14 +244,14 @@ class Stand:
                 server.execute("SET GLOBAL gtid_slave_pos = @@GLOBAL.gtid_binlog_pos")
             server.execute(self.words.change_source(self.source))
             self._fetch(server)
-            if stratum.pool:
+            if stratum.pool or case.slow_disk:
                 server.installed = SlowDisk(
-                    server.installed.recipe, server.installed.folder, tuple(stratum.slow_disk)
+                    server.installed.recipe, server.installed.folder, tuple(case.slow_disk)
                 )
                 server.restart(**{self.words.variable("skip_replica_start"): "ON"})
                 if self.words.is_mariadb:  # with GTIDs it begins its relay log anew
                     self._fetch(server)
-            else:
+            if not stratum.pool:
                 warm(server)
             yield server
         shutil.rmtree(self.folder / "replica")
@@ -253,13 +264,14 @@ class Stand:
             time.sleep(0.1)
 
     def forecast(
-        self, replica: Server, stratum: Stratum, calibration: str | None
+        self, replica: Server, case: Case, sync_seconds: float, calibration: str | None
     ) -> dict[str, Any]:
         """What `binlag forecast` says before anything is applied."""
-        latency = []
+        stratum = STRATA[case.stratum]
+        latency = ["--sync-latency", f"{sync_seconds * 1e6:.0f}us"] if case.sync_delay else []
         if stratum.slow_disk:
             read = read_microseconds(replica) or stratum.read_microseconds
-            latency = ["--read-latency", f"{read:.0f}us"]
+            latency += ["--read-latency", f"{read:.0f}us"]
         said = forecast(replica, self.log, *latency, calibration=calibration)
         return {
             "seconds": said["replica"]["span_seconds"], "page_reads": said["replica"]["page_reads"],
@@ -272,8 +284,10 @@ class Stand:
         """A case, forecast with each of the calibrations and then applied."""
         stratum = STRATA[case.stratum]
         with self.replica(case) as replica:
+            sync_seconds = sync_time(replica) if case.sync_delay else 0.0
             said = {
-                name: self.forecast(replica, stratum, file) for name, file in calibrations.items()
+                name: self.forecast(replica, case, sync_seconds, file)
+                for name, file in calibrations.items()
             }
             end = self.words.executed(self.source)
             before = pages_read(replica)
@@ -292,6 +306,8 @@ class Stand:
             "keys": case.keys,
             "stratum": case.stratum,
             "replica": case.replica,
+            "sync_delay": case.sync_delay,
+            "sync_seconds": sync_seconds,
             "seconds": seconds,
             "page_reads": pages,
             "page_splits": splits,
@@ -319,6 +335,22 @@ def warm(server: Server) -> None:
         server.query(f"CHECKSUM TABLE sbtest.{table}")
     for table, index, column in server.query(INDEXES):
         server.query(f"SELECT SUM(LENGTH({column})) FROM sbtest.{table} FORCE INDEX ({index})")
+
+
+def sync_time(server: Server) -> float:
+    """Seconds of a sync of its redo log, as some small commits wait for it."""
+    before = redo_syncs(server)
+    server.execute("SET SESSION sql_log_bin = 0", "CREATE TABLE sbtest.tried (id INT)")
+    server.execute(*["INSERT INTO sbtest.tried VALUES (1)"] * 300, "DROP TABLE sbtest.tried")
+    syncs, seconds = (now - then for now, then in zip(redo_syncs(server), before, strict=True))
+    return seconds / syncs
+
+
+def redo_syncs(server: Server) -> tuple[int, float]:
+    """(Syncs of the redo log, their seconds) since the server's start."""
+    rows = {str(row[0]): row[1:] for row in server.query(SYNCS)}
+    syncs, picoseconds = rows["wait/io/file/innodb/innodb_log_file"]
+    return int(syncs), int(picoseconds) * PICOSECOND
 
 
 def pages_read(server: Server) -> int:
@@ -409,9 +441,12 @@ def main() -> int:
         "--only", nargs="*", default=[""], help="cases whose name holds one of them"
     )
     parser.add_argument("--set", nargs="*", default=[], help="NAME=VALUE, variables of the replica")
+    parser.add_argument("--sync-delay", type=int, default=0, metavar="MICROSECONDS")
     parser.add_argument("--keep", type=Path, help="a folder for tables and sources")
     parser.add_argument("--output", type=Path, required=True)
     arguments = parser.parse_args()
+    if arguments.sync_delay and arguments.server == "mariadb":
+        parser.error("--sync-delay: a MariaDB does not tell how long it syncs its redo log")
     # by default it ends Python at once, and servers go on
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     calibrations: dict[str, str | None] = {"shipped": None}
@@ -421,12 +456,18 @@ def main() -> int:
     )
     done = found.setdefault("cases", [])
     there = {
-        Case(one["load"], one["keys"], one["stratum"], tuple(one.get("replica", ())))
+        Case(
+            one["load"],
+            one["keys"],
+            one["stratum"],
+            tuple(one.get("replica", ())),
+            one.get("sync_delay", 0),
+        )
         for one in done
     }
     wanted = [
         one
-        for one in cases(tuple(arguments.set))
+        for one in cases(tuple(arguments.set), arguments.sync_delay)
         if one not in there and any(text in one.name for text in arguments.only)
     ]
     with tempfile.TemporaryDirectory(prefix="binlag-sysbench-") as temporary:

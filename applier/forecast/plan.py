@@ -27,11 +27,12 @@ from applier.forecast.live.backlog import Backlog, behind_from_the_start
 from applier.forecast.live.progress import ReplicaProgress
 from applier.forecast.prices.calibration import (
     PAGE_READ,
+    SYNC,
     Calibration,
     default_calibration,
     load_calibration,
 )
-from applier.forecast.prices.conditions import Conditions, Live, conditions
+from applier.forecast.prices.conditions import PRICES, Conditions, Live, conditions
 from applier.forecast.prices.margin import margin
 from applier.forecast.prices.scenario import Scenario, what_if
 from applier.forecast.workload.bulk_loads import WORTH_COMPILING_BYTES, compiled_loads
@@ -258,6 +259,7 @@ def _start(plan: ForecastPlan) -> _Start:
     calibration = calibration.with_own_log(bool(known["log_replica_updates"]))
     base = _base(rules, row_search_of(plan.row_search, plan.server), known)
     base = _in_memory(base, facts, plan.files)
+    notes += _priced_syncs(known, calibration)
     return _Start(base, facts, calibration, known, [*remarks, *said, *notes])
 
 
@@ -296,8 +298,12 @@ def _conditions(plan: ForecastPlan, version: str, calibration: Calibration) -> C
         **plan.settings,
         **{name: value for name, value in options.items() if value is not None},
     }
-    page = calibration.shared[PAGE_READ]
-    measured = {"cores": calibration.cores, "read_latency": page.waiting}
+    shared = calibration.shared
+    measured = {
+        "cores": calibration.cores,
+        "read_latency": shared[PAGE_READ].waiting,
+        "sync_latency": shared[SYNC].seconds,
+    }
     return conditions(version, given, plan.live, measured=measured, cores_here=os.cpu_count())
 
 
@@ -316,6 +322,7 @@ def _base(rules: ServerRules, row_search: frozenset[str] | None, known: Conditio
         pool_bytes=float(known["buffer_pool"]),
         redo_log_bytes=known.get("redo_log", inf),
         read_seconds=known["read_latency"],
+        sync_seconds=known["sync_latency"],
         reads_per_second=known["iops"] or inf,
     )
 
@@ -354,6 +361,15 @@ def _calibration(
             " seconds are a guess"
         )
     return calibration, notes
+
+
+def _priced_syncs(known: Conditions, calibration: Calibration) -> list[str]:
+    """What is to be said of a disk that is known, where prices were measured with durable
+    commits."""
+    if not calibration.syncs or known.values["sync_latency"].source == PRICES:
+        return []
+    why = "the calibration was measured with durable commits"
+    return [f"{why}: its price of a transaction holds their syncs, sync_latency changes none of it"]
 
 
 def _check_chosen(plan: ForecastPlan) -> None:

@@ -44,10 +44,10 @@ def forecast(
 
     Options are those of `binlag forecast`. `settings`: replica settings by option name, for example
     `{"buffer_pool": 8 * 2**30}`. They are `buffer_pool` and `redo_log` (bytes), `cores`,
-    `read_latency` (seconds), `iops`, `innodb_flush_log_at_trx_commit`, `sync_binlog`,
-    `log_replica_updates` and `parallel_type`. `schema` is a dump or a live server. `summary()` of
-    the result is what --json prints. Raises InputError for what cannot be read, UsageError for
-    invalid options.
+    `read_latency` and `sync_latency` (seconds), `iops`, `innodb_flush_log_at_trx_commit`,
+    `sync_binlog`, `log_replica_updates` and `parallel_type`. `schema` is a dump or a live server.
+    `summary()` of the result is what --json prints. Raises InputError for what cannot be read,
+    UsageError for invalid options.
     """
     at_least(FIRST_EVENT, start_position=start_position, stop_position=stop_position)
     only = TableFilter.of(database, table, exclude_database, exclude_table)

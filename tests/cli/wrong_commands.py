@@ -377,6 +377,10 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "forecast good.000001 --schema good.sql --what-if rows=-1": ("BL302", ("'-1' is less than 0",)),
     "forecast good.000001 --schema good.sql --read-latency 0ms":
         ("BL302", ("0.0 is not more than 0",)),
+    "forecast good.000001 --schema good.sql --sync-latency 2":
+        ("BL301", ("write it as 500us or 0.5ms",)),
+    "forecast good.000001 --schema good.sql --sync-latency 0ms":
+        ("BL302", ("--sync-latency: 0.0 is not more than 0",)),
     "forecast good.000001 --schema good.sql --calibration hello.txt":
         ("BL204", ("no calibration: it is not JSON",)),
     "crashtest --transactions 1 --require sync": ("BL302", ("write it as AXIS=VALUE",)),

@@ -44,7 +44,7 @@ def test_an_option_wins_over_a_live_replica_and_that_over_the_version() -> None:
         "9.7.4",
         {"sync_binlog": 1},
         live,
-        measured={"cores": 2, "read_latency": 1e-4},
+        measured={"cores": 2, "read_latency": 1e-4, "sync_latency": 2e-4},
         cores_here=16,
     )
     assert set(found.values) == set(KINDS) - {"redo_log"}  # of 5.6 and 5.7
@@ -53,6 +53,7 @@ def test_an_option_wins_over_a_live_replica_and_that_over_the_version() -> None:
     assert said["workers"] == (8, "live replica")
     assert said["cores"] == (16, "this machine")
     assert said["read_latency"] == (1e-4, "calibration")
+    assert said["sync_latency"] == (2e-4, "calibration")
     assert said["parallel_type"] == ("LOGICAL_CLOCK", "default of 9.7")
     assert said["iops"] == (None, "assumed")
     assert found.doubts == ()
@@ -109,6 +110,7 @@ def test_a_replica_that_tells_nothing_is_told() -> None:
         ("cores", 0, "--cores: 0 is not 1 or more"),
         ("iops", 0, "--iops: 0 is not more than 0"),
         ("read_latency", 0.0, "--read-latency: 0.0 is not more than 0"),
+        ("sync_latency", -1.0, "--sync-latency: -1.0 is not more than 0"),
     ],
 )
 def test_options_out_of_range_are_refused(name: str, value: float, said: str) -> None:

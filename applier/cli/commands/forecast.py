@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from applier.mysql.client.url import Endpoint
 
 SETTINGS = (
-    "cores", "buffer_pool", "redo_log", "read_latency", "iops", "innodb_flush_log_at_trx_commit",
-    "sync_binlog", "log_replica_updates", "parallel_type",
+    "cores", "buffer_pool", "redo_log", "read_latency", "sync_latency", "iops",
+    "innodb_flush_log_at_trx_commit", "sync_binlog", "log_replica_updates", "parallel_type",
 )  # fmt: skip
 """Options of the replica that go by the names of `conditions.KINDS`."""
 _UNITS = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}

@@ -91,6 +91,12 @@ _OPTIONS = (
         help=f"A read of a page from its disk: 500us, 0.5ms. {MACHINE}",
     ),
     click.option(
+        "--sync-latency",
+        type=Text("time", span),
+        metavar="TIME",
+        help=f"A sync of a log on its disk, as at a commit: 500us, 2ms. {MACHINE}",
+    ),
+    click.option(
         "--iops",
         type=Number(0, min_open=True),
         metavar="N",

@@ -11,7 +11,6 @@ from applier.forecast.lag import apply_steps as steps
 from applier.forecast.prices.calibration import (
     PAGE_READ,
     PAGE_ROOM,
-    PAGE_WRITE,
     SHARED,
     TimePrice,
 )
@@ -51,7 +50,7 @@ class ScenarioRun:
         numbers[steps.PAGE_PROCESSOR] = page.processor * scenario.factor
         numbers[steps.PAGE_WAITING] = waiting * scenario.factor
         numbers[steps.PAGE_ROOM] = shared[PAGE_ROOM].processor * scenario.factor
-        numbers[steps.PAGE_WRITE] = shared[PAGE_WRITE].waiting * scenario.factor
+        numbers[steps.PAGE_WRITE] = scenario.page_write_seconds(shared) * scenario.factor
         numbers[steps.READY], numbers[steps.LEVEL_AT] = -inf, nan
         self.numbers = steps.Run(
             array("d", numbers), self.clock.numbers, self.saturated.numbers, self.curve.numbers,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import closing
 
 from applier.errors import BinlagError
@@ -17,6 +18,18 @@ READS = (
 )
 FEWEST_READS = 20_000
 """Fewer say little: a start reads the server's own dictionary, and everything else is busy then."""
+SYNCED = {
+    "wait/io/file/innodb/innodb_log_file": ("innodb_flush_log_at_trx_commit", "1"),
+    "wait/io/file/sql/binlog": ("sync_binlog", "1"),
+}
+"""Log -> the variable, and its value, with which each commit syncs it. A log that is synced once a
+second has more to write each time, and says nothing of a commit."""
+SYNCS = (
+    "SELECT EVENT_NAME, COUNT_MISC, SUM_TIMER_MISC FROM "
+    "performance_schema.file_summary_by_event_name"
+)
+"""What is neither a read nor a write: next to all of it syncs, where there are many."""
+FEWEST_SYNCS = 2_000
 PICOSECOND = 1e-12
 SOURCE_ID_PLACE = 39
 """Of Source_Server_Id in the status, from 5.6 to 9.7 and in MariaDB."""
@@ -47,6 +60,7 @@ def settings_of_server(endpoint: Endpoint) -> Live:
             is_here,
             _source_id(server),
             read_seconds=read_seconds(server),
+            sync_seconds=sync_seconds(server, variables),
         )
 
 
@@ -63,6 +77,22 @@ def read_seconds(server: Server) -> float | None:
         return None
     reads, timed = (int(str(value)) for value in rows[0])
     return timed / reads * PICOSECOND if reads >= FEWEST_READS and timed else None
+
+
+def sync_seconds(server: Server, variables: Mapping[str, str]) -> float | None:
+    """What a sync of the logs that each commit syncs has taken on average since the server's start;
+    None where there were few, or where nobody says. `variables`: the server's, by name."""
+    try:
+        rows = server.texts(SYNCS)
+    except BinlagError:
+        return None
+    found = [
+        (int(str(count)), int(str(timed)))
+        for name, count, timed in rows
+        if (asked := SYNCED.get(str(name))) and variables.get(asked[0]) == asked[1]
+    ]
+    syncs, timed = (sum(column) for column in zip(*found, strict=True)) if found else (0, 0)
+    return timed / syncs * PICOSECOND if syncs >= FEWEST_SYNCS and timed else None
 
 
 def _source_id(server: Server) -> int | None:

@@ -144,7 +144,7 @@ def _page_write(usual: Mapping[str, TimePrice], sync: TimePrice) -> TimePrice:
     """What a page takes that is written since the redo log is full: no cell fills it. Such pages go
     a few at a time, with two syncs, so that the price follows that of a sync."""
     was, page = usual[SYNC], usual[PAGE_WRITE]
-    faster = (sync.processor + sync.waiting) / (was.processor + was.waiting)
+    faster = sync.seconds / was.seconds
     return TimePrice(page.processor * faster, page.waiting * faster)
 
 

@@ -38,6 +38,11 @@ class TimePrice:
     processor: float
     waiting: float = 0.0
 
+    @property
+    def seconds(self) -> float:
+        """Both."""
+        return self.processor + self.waiting
+
 
 APPLIER, STATEMENTS = "replication applier", "BINLOG statements"
 """What applied the cells of a calibration: a server's own thread, or a client's session."""

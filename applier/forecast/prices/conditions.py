@@ -132,6 +132,7 @@ KINDS: dict[str, SettingKind] = {
     ),
     "cores": SettingKind("cores"),
     "read_latency": SettingKind("a read of a page", (), span, _shown_span),
+    "sync_latency": SettingKind("a sync of a log at a commit", (), span, _shown_span),
     "iops": SettingKind("reads a second", (), float, lambda value: f"{value:,.0f}"),
 }
 """Name in --json and of the option -> what it is."""
@@ -191,6 +192,8 @@ class Live:
     """server_id of its source."""
     read_seconds: float | None = None
     """Of a read of its data files, on average since its start."""
+    sync_seconds: float | None = None
+    """Of a sync of its logs at a commit, likewise."""
     refused: str = ""
 
 
@@ -251,7 +254,7 @@ def conditions(
     cores_here: int | None = None,
 ) -> Conditions:
     """Each setting from whoever knows it best. `given`: options by the names of KINDS, None for
-    those that are not; `measured`: what the prices imply (cores, read_latency).
+    those that are not; `measured`: what the prices imply (cores, read_latency, sync_latency).
 
     Raises UsageError for an option that is not known or out of its range.
     """
@@ -291,8 +294,8 @@ def conditions(
 
 def _told(name: str, kind: SettingKind, live: Live) -> tuple[Any, str | None]:
     """What the live replica says of a setting, and what is wrong with it."""
-    if name == "read_latency":
-        return live.read_seconds, None
+    if name in ("read_latency", "sync_latency"):
+        return live.read_seconds if name == "read_latency" else live.sync_seconds, None
     for variable in kind.variables:
         text = live.variables.get(variable)
         if text is None:
@@ -377,7 +380,7 @@ def _checked(name: str, value: Any) -> Any:
             code=Code.OPTION_VALUE,
             hint=f"from {_shown_size(LEAST_BUFFER_POOL_BYTES)} on, with its unit: 768M, 8G",
         )
-    positive = name in ("iops", "read_latency")
+    positive = name in ("iops", "read_latency", "sync_latency")
     most = MOST_WORKERS if name == "workers" else math.inf
     if (positive and not 0 < value < math.inf) or (
         least is not None and not least <= value <= most

@@ -18,6 +18,7 @@ from applier.forecast.prices.calibration import (
     BESIDE,
     COORDINATOR,
     HAND_OVER,
+    PAGE_WRITE,
     SYNC,
     TimePrice,
     commit_syncs,
@@ -97,11 +98,13 @@ class Scenario:
     read_seconds: float | None = None
     """For a page, instead of the calibration's; `reads_per_second` is what the disk can."""
     reads_per_second: float = inf
+    sync_seconds: float | None = None
+    """For a sync of one log, instead of the calibration's."""
 
     def machine(self, shared: Mapping[str, TimePrice], priced_syncs: float = 0.0) -> Machine:
         """What its workers share, at these prices; the price of a transaction holds `priced_syncs`
         already."""
-        sync, factor = shared[SYNC], self.factor
+        sync, factor = self.sync_price(shared[SYNC]), self.factor
         syncs = max(self.syncs - priced_syncs, 0.0)
         return Machine(
             self.cores,
@@ -117,6 +120,21 @@ class Scenario:
             self.pool_rules.purge_threads,
             self.pool_rules.in_worker,
         )
+
+    def sync_price(self, measured: TimePrice) -> TimePrice:
+        """What a sync of one log takes: as it was `measured`, or on a disk that is known."""
+        if self.sync_seconds is None:
+            return measured
+        processor = min(measured.processor, self.sync_seconds)
+        return TimePrice(processor, self.sync_seconds - processor)
+
+    def page_write_seconds(self, shared: Mapping[str, TimePrice]) -> float:
+        """What a page takes that a worker waits for. Those that make room in a redo log go a few at
+        a time, each time with two syncs."""
+        seconds = shared[PAGE_WRITE].waiting
+        if self.sync_seconds is None or not self.pool_rules.waits_for_redo:
+            return seconds
+        return seconds * self.sync_seconds / shared[SYNC].seconds
 
     @property
     def follows_pages(self) -> bool:
@@ -186,6 +204,7 @@ class Scenario:
             self, name="", factor=1.0, found_at_once=False, in_turn=False, workers=1,
             preserve_order=True, parallel_type=LOGICAL_CLOCK,
             cores=inf, syncs=0.0, binary_log=True, read_seconds=None, reads_per_second=inf,
+            sync_seconds=None,
         )  # fmt: skip
 
     @property
