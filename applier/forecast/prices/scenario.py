@@ -131,10 +131,10 @@ class Scenario:
     def page_write_seconds(self, shared: Mapping[str, TimePrice]) -> float:
         """What a page takes that a worker waits for. Those that make room in a redo log go a few at
         a time, each time with two syncs."""
-        seconds = shared[PAGE_WRITE].waiting
-        if self.sync_seconds is None or not self.pool_rules.waits_for_redo:
+        seconds, measured = shared[PAGE_WRITE].waiting, shared[SYNC].seconds
+        if self.sync_seconds is None or not measured or not self.pool_rules.waits_for_redo:
             return seconds
-        return seconds * self.sync_seconds / shared[SYNC].seconds
+        return seconds * self.sync_seconds / measured
 
     @property
     def follows_pages(self) -> bool:
