@@ -35,6 +35,7 @@ def test_a_small_log_loads_no_compiler(tmp_path: Path) -> None:
     assert run(code) == "1 False False"
 
 
+@pytest.mark.in_ci
 def test_kernels_work_where_no_cache_can_be_written(tmp_path: Path) -> None:
     log = build.write(tmp_path, build.log(build.table_map(), build.rows(30, build.int_image(1))))
     code = (

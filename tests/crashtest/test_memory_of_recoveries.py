@@ -88,6 +88,7 @@ BEGUN = Setup(
 """A GTID counts as received there as soon as its transaction begins."""
 
 
+@pytest.mark.in_ci
 @settings(max_examples=3 if ALL_CASES else 1)
 @example(BEGUN, 2, 3, 3 if ALL_CASES else 1)
 @given(

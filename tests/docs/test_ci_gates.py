@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import yaml
 
 ROOT = Path(__file__).parent.parent.parent
@@ -29,6 +30,7 @@ def scripts(path: Path) -> list[str]:
     return [step["run"] for step in steps if "run" in step and not step["run"].startswith("pip ")]
 
 
+@pytest.mark.in_ci
 def test_the_gate(tmp_path: Path) -> None:
     programs = tmp_path / "bin"
     programs.mkdir()

@@ -180,6 +180,7 @@ def test_the_sample_of_a_long_log_makes_objects_of_its_dearest_transactions_only
     assert made <= 2 * (load_sample.DEAREST + costs.WORST)
 
 
+@pytest.mark.in_ci
 def test_compiled_steps_count_no_references(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,6 +192,7 @@ def test_compiled_steps_count_no_references(
         assert all("NRT_" not in code for code in function.inspect_asm().values())
 
 
+@pytest.mark.in_ci
 def test_compiled_steps_serve_every_place_where_binlag_is_installed(tmp_path: Path) -> None:
     """Spark unpacks a package in a new folder for each job."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}

@@ -157,6 +157,7 @@ main()
 """`binlag` that says when a cell begins."""
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("relay", [True, False], ids=["relay log", "BINLOG statements"])
 def test_an_interrupt_leaves_the_server_as_it_was(
     server: Server, relay: bool, tmp_path: Path

@@ -142,6 +142,7 @@ def test_a_calibration_takes_the_price_and_no_unit_follows_from_the_cell(tmp_pat
     assert found.prices == without.prices
 
 
+@pytest.mark.in_ci
 @pytest.mark.parametrize("version", ["5.7", "9.7", "mariadb"])
 def test_a_server_reads_pages_and_gets_its_pool_back(
     version: str, server_factory: ServerFactory

@@ -177,6 +177,7 @@ def begins(text: str, found: Forecasted) -> bool:
 ROWS, UPDATES = 20_000, 6_000
 
 
+@pytest.mark.in_ci
 def test_a_server_waits_for_about_as_many(server_factory: ServerFactory, tmp_path: Path) -> None:
     """Updates of rows anywhere, by a procedure, and what the same log is forecast to wait for when
     all of it is there at once."""

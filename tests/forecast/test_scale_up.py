@@ -286,6 +286,7 @@ def test_beside_a_small_pool_the_margin_is_wider(name: str, least: float, most: 
     assert "larger than the buffer pool" in said[0]
 
 
+@pytest.mark.in_ci
 @pytest.mark.parametrize("version", ["5.7", "9.7", "mariadb"])
 def test_a_server_applies_it_and_gets_its_settings_back(
     version: str, server_factory: ServerFactory

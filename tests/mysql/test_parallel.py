@@ -78,6 +78,7 @@ def left_over(server: Server) -> int:
     return int(server.query("SELECT COUNT(*) FROM binlag.done")[0][0])
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(("version", "way"), CASES, ids=str)
 def test_the_tables_are_the_same(version: str, way: dict[str, Any], made: Made) -> None:
     server, workload = made.of(version)

@@ -105,6 +105,7 @@ def made(
     server.close()
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("end", ["KILL", "restart"])
 def test_a_replay_outlives_its_connections(end: str, made: tuple[Server, Workload]) -> None:
     cuts = Cuts(*made, seed=CUTS)

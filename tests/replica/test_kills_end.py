@@ -58,6 +58,7 @@ def test_a_signal_ends_processes_and_servers(number: signal.Signals) -> None:
         process.kill()
 
 
+@pytest.mark.in_ci
 def test_a_server_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     """It once kept the command for ever; its kill is not comparable, the next one has other
     servers."""

@@ -258,6 +258,7 @@ def test_cut_behind_or_before_the_last_group_of_a_worker(
             assert refused.value.number == really.value.args[0]
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(("version", "gtids", "cuts"), CUTS + (MORE if ALL else []))
 def test_cut(
     version: str, gtids: bool, cuts: list[tuple[int, int]], server_factory: ServerFactory
@@ -406,6 +407,7 @@ def test_a_relay_log_that_does_not_begin_as_one(server_factory: ServerFactory) -
             pair.replica.kill()
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("gtids", [False, True])
 @pytest.mark.parametrize("version", ["5.6", "5.7", "9.7"])
 def test_recovery_reads_the_relay_logs_up_to_the_sources_place(

@@ -102,6 +102,7 @@ def behind(pair: Pair) -> None:
     pair.wait(Master_Log_File=name, Read_Master_Log_Pos=end)
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize(("version", "gtids"), [("9.7", True), ("5.7", False)])
 def test_where_a_replica_is(server_factory: ServerFactory, version: str, gtids: bool) -> None:
     with Pair(server_factory, version, gtids=gtids) as pair:

@@ -2,9 +2,10 @@
 for all.
 
 Of a test that is the same for several server versions one is run; of one that is marked
-`one_case_in(n)`, one in n of its cases. Which follows from the test's name, so that all versions
-are met, each run has the same tests, and `make test` takes some minutes. CI runs all; `-k 5.7` and
-the like take what they name.
+`one_case_in(n)`, one in n of its cases; none of one that is marked `in_ci`, which takes ten seconds
+and more by itself. Which follows from the test's name, so that all versions are met, each run has
+the same tests, and `make test` takes some minutes. CI runs all; `-k 5.7`, or a test's whole name,
+takes what it names.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ VERSIONS = frozenset(NAMES)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declares the mark."""
+    """Declares the marks."""
     config.addinivalue_line("markers", "one_case_in(n): one in n of its cases is run; CI runs all")
+    config.addinivalue_line("markers", "in_ci: CI runs it, and who names it")
 
 
 @pytest.hookimpl(trylast=True)
@@ -30,8 +32,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leaves the others out of the run; behind `-k`, which has chosen by then."""
     if os.environ.get("BINLAG_ALL_CASES") == "1":
         return
+    left_out = set[pytest.Item]()
+    if not config.option.keyword and not any("::" in one for one in config.args):
+        left_out = {one for one in items if one.get_closest_marker("in_ci")}
     on_servers = [one for one in items if "server_factory" in getattr(one, "fixturenames", ())]
-    left_out = set(not_chosen(on_servers, without_version, len))
+    left_out.update(not_chosen(on_servers, without_version, len))
     marked = [one for one in items if one.get_closest_marker("one_case_in") and one not in left_out]
     left_out.update(not_chosen(marked, without_arguments, cases_for_one))
     config.hook.pytest_deselected(items=[item for item in items if item in left_out])
