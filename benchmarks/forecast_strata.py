@@ -3,19 +3,24 @@
 A stratum is a row: how many workers, whether commits are durable, the buffer pool beside the
 tables, and what a slow disk adds to each read (by strace).
 `--stratum NAME` runs the workloads of a set in one of them; which were run stands in
-benchmarks/results. `slow_disk` says with what the caller starts a server for it.
+benchmarks/results. `slowed` says with what the caller starts a server for a slow disk.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 
 
-def slowed(calls: str, microseconds: int) -> list[str]:
-    """What a server's command follows where each of these system calls takes so much longer."""
-    strace = f"strace -D -f -q -o /dev/null --seccomp-bpf -e trace={calls} -e".split()
-    return [*strace, f"inject={calls}:delay_exit={microseconds}"]
+def slowed(microseconds: Mapping[str, int]) -> list[str]:
+    """What a server's command follows where system calls take so much longer: it stays the child of
+    who starts it. Empty where none does."""
+    slow = {calls: delay for calls, delay in microseconds.items() if delay}
+    strace = f"strace -D -f -q -o /dev/null --seccomp-bpf -e trace={','.join(slow)}".split()
+    for calls, delay in slow.items():
+        strace += ["-e", f"inject={calls}:delay_exit={delay}"]
+    return strace if slow else []
 
 
 @dataclass(frozen=True)
@@ -46,12 +51,6 @@ class Stratum:
             "innodb_buffer_pool_size": max(pool, 5 << 20),
             "innodb_buffer_pool_load_at_startup": "OFF",
         }
-
-    @property
-    def slow_disk(self) -> list[str]:
-        """What the command of a server follows, which stays the child of who starts it; empty for
-        the disk as it is."""
-        return slowed("pread64", self.read_microseconds) if self.read_microseconds else []
 
     @property
     def settings(self) -> dict[str, str | int]:

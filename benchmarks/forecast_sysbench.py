@@ -109,8 +109,8 @@ class Case:
     @property
     def slow_disk(self) -> list[str]:
         """What the command of its server follows."""
-        slow_syncs = slowed("fsync,fdatasync", self.sync_delay) if self.sync_delay else []
-        return STRATA[self.stratum].slow_disk or slow_syncs
+        reads = STRATA[self.stratum].read_microseconds
+        return slowed({"pread64": reads, "fsync,fdatasync": self.sync_delay})
 
     @property
     def name(self) -> str:
@@ -232,7 +232,7 @@ class Stand:
         """One that has the log and has applied nothing of it."""
         stratum = STRATA[case.stratum]
         options = stratum.options(self.load.table_bytes) | {"innodb_monitor_enable": "module_index"}
-        if stratum.slow_disk and self.words.is_mariadb:
+        if stratum.read_microseconds and self.words.is_mariadb:
             options |= TIMED_READS
         options |= dict(one.split("=", 1) for one in case.replica)
         options[self.words.variable("replica_parallel_workers")] = self.words.workers(
@@ -269,7 +269,7 @@ class Stand:
         """What `binlag forecast` says before anything is applied."""
         stratum = STRATA[case.stratum]
         latency = ["--sync-latency", f"{sync_seconds * 1e6:.0f}us"] if case.sync_delay else []
-        if stratum.slow_disk:
+        if stratum.read_microseconds:
             read = read_microseconds(replica) or stratum.read_microseconds
             latency += ["--read-latency", f"{read:.0f}us"]
         said = forecast(replica, self.log, *latency, calibration=calibration)

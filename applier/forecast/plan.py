@@ -259,8 +259,8 @@ def _start(plan: ForecastPlan) -> _Start:
     calibration = calibration.with_own_log(bool(known["log_replica_updates"]))
     base = _base(rules, row_search_of(plan.row_search, plan.server), known)
     base = _in_memory(base, facts, plan.files)
-    notes += _priced_syncs(known, calibration)
-    return _Start(base, facts, calibration, known, [*remarks, *said, *notes])
+    notes = [*remarks, *said, *notes, *_priced_syncs(known, calibration)]
+    return _Start(base, facts, calibration, known, notes)
 
 
 def _counted(plan: ForecastPlan, start: _Start) -> Counted:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 
 from applier.errors import BinlagError
@@ -24,9 +24,10 @@ SYNCED = {
 }
 """Log -> the variable, and its value, with which each commit syncs it. A log that is synced once a
 second has more to write each time, and says nothing of a commit."""
+_SYNCED = "', '".join(SYNCED)
 SYNCS = (
     "SELECT EVENT_NAME, COUNT_MISC, SUM_TIMER_MISC FROM "
-    "performance_schema.file_summary_by_event_name"
+    f"performance_schema.file_summary_by_event_name WHERE EVENT_NAME IN ('{_SYNCED}')"
 )
 """What is neither a read nor a write: next to all of it syncs, where there are many."""
 FEWEST_SYNCS = 2_000
@@ -69,30 +70,32 @@ def read_seconds(server: Server) -> float | None:
 
     None where it read little, or where its performance schema is off or not for this account.
     """
-    try:
-        rows = server.texts(READS)
-    except BinlagError:
-        return None
-    if not rows:
-        return None
-    reads, timed = (int(str(value)) for value in rows[0])
-    return timed / reads * PICOSECOND if reads >= FEWEST_READS and timed else None
+    return _mean_seconds(_timed(server, READS), FEWEST_READS)
 
 
 def sync_seconds(server: Server, variables: Mapping[str, str]) -> float | None:
     """What a sync of the logs that each commit syncs has taken on average since the server's start;
     None where there were few, or where nobody says. `variables`: the server's, by name."""
+    synced = {log for log, (name, value) in SYNCED.items() if variables.get(name) == value}
+    rows = [numbers for log, *numbers in _timed(server, SYNCS) if log in synced]
+    return _mean_seconds(rows, FEWEST_SYNCS)
+
+
+def _timed(server: Server, query: str) -> list[Sequence[object]]:
+    """What its performance schema says; nothing where it is off or not for this account."""
     try:
-        rows = server.texts(SYNCS)
+        return list(server.texts(query))
     except BinlagError:
-        return None
-    found = [
-        (int(str(count)), int(str(timed)))
-        for name, count, timed in rows
-        if (asked := SYNCED.get(str(name))) and variables.get(asked[0]) == asked[1]
-    ]
-    syncs, timed = (sum(column) for column in zip(*found, strict=True)) if found else (0, 0)
-    return timed / syncs * PICOSECOND if syncs >= FEWEST_SYNCS and timed else None
+        return []
+
+
+def _mean_seconds(rows: Iterable[Sequence[object]], fewest: int) -> float | None:
+    """Of rows of a count and the picoseconds that it took; None for fewer than these."""
+    count = picoseconds = 0
+    for number, timed in rows:
+        count += int(str(number))
+        picoseconds += int(str(timed))
+    return picoseconds / count * PICOSECOND if count >= fewest and picoseconds else None
 
 
 def _source_id(server: Server) -> int | None:

@@ -48,6 +48,7 @@ from applier.forecast.prices.calibration import (
     Residuals,
     TimePrice,
     default_calibration,
+    page_write_at,
     syncs_at,
 )
 from applier.forecast.prices.units import PLACE, Prices
@@ -120,7 +121,7 @@ def fit(
     shared = SHARED | workers | {OWN_LOG: own_log} | reads
     shared |= shared_prices(scale_up, cores=cores, syncs=syncs, usual=shared)
     if POOL_RULES[ships.rules_name].waits_for_redo:
-        shared[PAGE_WRITE] = _page_write(ships.shared, shared[SYNC])
+        shared[PAGE_WRITE] = page_write_at(ships.shared, shared[SYNC])  # no cell fills it
     off = unexplained(scale_up, shared, cores=cores, syncs=syncs)
     return Calibration(
         measured[0].server_version,
@@ -138,14 +139,6 @@ def fit(
         unexplained=UNEXPLAINED | {name: _round(value) for name, value in off.items()},
         shown=frozenset(name for name, at in PLACE.items() if amounts[:, at].any()),
     )
-
-
-def _page_write(usual: Mapping[str, TimePrice], sync: TimePrice) -> TimePrice:
-    """What a page takes that is written since the redo log is full: no cell fills it. Such pages go
-    a few at a time, with two syncs, so that the price follows that of a sync."""
-    was, page = usual[SYNC], usual[PAGE_WRITE]
-    faster = sync.seconds / was.seconds
-    return TimePrice(page.processor * faster, page.waiting * faster)
 
 
 def _prices_here(ships: Calibration, amounts: Floats, seconds: Floats) -> tuple[Floats, float]:

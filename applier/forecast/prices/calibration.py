@@ -130,6 +130,15 @@ def commit_syncs(flush_log: int, sync_binlog: int, *, logs: bool) -> float:
     return redo + (1.0 / sync_binlog if logs and sync_binlog else 0.0)
 
 
+def page_write_at(usual: Mapping[str, TimePrice], sync: TimePrice) -> TimePrice:
+    """What a page takes that is written since the redo log is full, on a disk of another `sync`
+    than these prices have. Such pages go a few at a time, with two syncs, so that the price follows
+    that of a sync."""
+    was, page = usual[SYNC], usual[PAGE_WRITE]
+    factor = sync.seconds / was.seconds if was.seconds else 1.0
+    return TimePrice(page.processor * factor, page.waiting * factor)
+
+
 def logs_itself(settings: Mapping[str, str]) -> bool:
     """Whether a replica writes a binary log of its own, by the text of its variables."""
     own_log = settings.get("log_replica_updates", settings.get("log_slave_updates", "OFF"))

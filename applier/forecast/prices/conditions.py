@@ -294,8 +294,9 @@ def conditions(
 
 def _told(name: str, kind: SettingKind, live: Live) -> tuple[Any, str | None]:
     """What the live replica says of a setting, and what is wrong with it."""
-    if name in ("read_latency", "sync_latency"):
-        return live.read_seconds if name == "read_latency" else live.sync_seconds, None
+    timed = {"read_latency": live.read_seconds, "sync_latency": live.sync_seconds}
+    if name in timed:
+        return timed[name], None
     for variable in kind.variables:
         text = live.variables.get(variable)
         if text is None:

@@ -22,6 +22,7 @@ from applier.forecast.prices.calibration import (
     SYNC,
     TimePrice,
     commit_syncs,
+    page_write_at,
 )
 from applier.forecast.prices.conditions import size
 from applier.replica.scheduling import LOGICAL_CLOCK, MOST_WORKERS
@@ -129,12 +130,10 @@ class Scenario:
         return TimePrice(processor, self.sync_seconds - processor)
 
     def page_write_seconds(self, shared: Mapping[str, TimePrice]) -> float:
-        """What a page takes that a worker waits for. Those that make room in a redo log go a few at
-        a time, each time with two syncs."""
-        seconds, measured = shared[PAGE_WRITE].waiting, shared[SYNC].seconds
-        if self.sync_seconds is None or not measured or not self.pool_rules.waits_for_redo:
-            return seconds
-        return seconds * self.sync_seconds / measured
+        """What a page takes that a worker waits for."""
+        if self.pool_rules.waits_for_redo:
+            return page_write_at(shared, self.sync_price(shared[SYNC])).waiting
+        return shared[PAGE_WRITE].waiting
 
     @property
     def follows_pages(self) -> bool:
