@@ -140,6 +140,21 @@ def test_workers_may_be_a_setting_too(tmp_path: Path) -> None:
     assert found["workers"]["value"] == 3, "the argument of that name is nearer"
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("158us", "158 µs"),
+        ("2ms", "2 ms"),
+        ("999.9us", "1 ms"),
+        ("1.5s", "1.5 s"),
+        ("0.1us", "0.1 µs"),
+    ],
+)
+def test_a_time_is_shown_without_a_power_of_ten(text: str, shown: str) -> None:
+    found = conditions("9.7", {"sync_latency": text}).sentence()
+    assert f"sync_latency {shown} (option)" in found
+
+
 def test_sizes_and_times() -> None:
     assert [size(text) for text in ("134217728", "128M", "1.5G", "64MiB")] == [
         128 << 20, 128 << 20, 3 << 29, 64 << 20,

@@ -89,8 +89,13 @@ def _shown_size(value: int) -> str:
     return f"{value / 1024**3:.3g} GiB" if value >= 1024**3 else f"{value / MIB:.3g} MiB"
 
 
+_SPANS = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6))
+
+
 def _shown_span(value: float) -> str:
-    return f"{value * 1e6:.3g} µs"
+    rounded = float(f"{value:.3g}")
+    unit, seconds = next((one for one in _SPANS if rounded >= one[1]), _SPANS[-1])
+    return f"{value / seconds:.3g} {unit}"
 
 
 KINDS: dict[str, SettingKind] = {
