@@ -29,8 +29,9 @@ last_committed; what MariaDB's mode says of its group."""
     ALL_DONE, COORDINATOR_FREE, READ_FROM, CORES_FROM,
     REDO_START, REDO_END, LOG_START, LOG_END, SYNCS,
     PREVIOUS, IS_FIRST, FIRST_MARK, LAST_MARK, RETRIES, GROUP_MODE, ONE_DOMAIN, MOST_QUEUED,
-    BESIDE, WOKEN, LEFT_WAITING, CROWDING, IN_WORKER, HANDED, CLOCK_NUMBERS,
-) = range(36)  # fmt: skip
+    BESIDE, WOKEN, LEFT_WAITING, CROWDING, IN_WORKER, HANDED, PURGE_WORK,
+    CLOCK_NUMBERS,
+) = range(37)  # fmt: skip
 """Places in `Clock.numbers`: settings, then times and counts. QUEUES: the coordinator goes on while
 a transaction waits for its worker. REDO_SYNC, LOG_SYNC: seconds of the two stages of a durable
 commit at the mean; REDO_START to LOG_END: when the last sync of each begins and ends.
@@ -42,17 +43,19 @@ which there is no core. CROWDING: how many times as long rows take while the coo
 free worker, where that is more than what its own core explains; 1 elsewhere. IN_WORKER: how many
 times the processor that they take in the only thread of a replica; 1 of MariaDB. HANDED: seconds
 until the coordinator is awake behind those that a transaction waits for, and its worker; 0 where
-that is part of other prices."""
+that is part of other prices. PURGE_WORK: times the seconds for marked entries that purge then takes
+of the workers' cores."""
 
 (
     ARRIVAL, PROCESSOR, WAITING, READS, EVENTS, LAST_COMMITTED, SEQUENCE_NUMBER,
     FIRST_DATABASE, END_DATABASE, SCANNED, SCAN, DOMAIN, COMMIT_ID, FLAGS, LOG_BYTES, ROOM,
-    STOPPED, TURN_NUMBERS,
-) = range(18)  # fmt: skip
+    STOPPED, MARKED, TURN_NUMBERS,
+) = range(19)  # fmt: skip
 """Places in a turn: seconds, pages, events, and what the transaction depends on. SCANNED: the table
 without a key that it scans, -1 for none; SCAN: the seconds of that. ROOM: processor seconds of the
 server's other threads, for room in the buffer pool. STOPPED: seconds, part of WAITING, in which
-all workers that read pages stand still."""
+all workers that read pages stand still. MARKED: seconds, part of PROCESSOR, for
+entries of indexes that purge takes out later."""
 
 SHORTEST, STEPS_A_DECADE, GRID = 1e-4, 3, 17
 """Lengths of scans for which contention is known: 0.1 ms to 21 s."""
@@ -267,6 +270,7 @@ def _executed(numbers: Numbers, start: float, work: float, turn: Sequence[float]
         begin = max(numbers[CORES_FROM], start)
         numbers[CORES_FROM] = begin + (work + turn[ROOM]) / numbers[CORES]
         ready = max(ready, numbers[CORES_FROM])
+        numbers[CORES_FROM] += turn[MARKED] * numbers[PURGE_WORK] / numbers[CORES]
     if turn[READS] or turn[STOPPED]:
         begin = max(numbers[READ_FROM], start)
         room = turn[ROOM] / numbers[CORES] if numbers[SEVERAL] else 0.0

@@ -12,6 +12,9 @@ takes:
 - its waiting part, reads of pages: workers wait side by side, but the disk gives so many a second,
   and all share what the server's other threads take to make room in the buffer pool, and stop
   while those threads write pages that they need;
+- purge, which wants a core for the entries of indexes that were marked or moved. Beside workers
+  without syncs it has been in the price of rows, and a single worker leaves it its core during
+  each sync;
 - a scan of a table without a key: one worker at a time is in the table, and where commits keep the
   log's order, others are rolled back and sleep (`scan_locks`);
 - its commit, which syncs the redo log and then the binary log. Those that are ready while a log is
@@ -76,7 +79,8 @@ class Machine:
     thread that waited is awake. `purge_threads`, 0 where nothing shows of them: they want cores,
     too, while the coordinator spins, rows then cost `beside` more, and `hand_over` passes until it
     and a worker are awake behind the transactions that one waits for. `in_worker`: times the
-    processor that rows take in one of several workers, beside the only thread.
+    processor that rows take in one of several workers, beside the only thread. `purge_work`: times
+    the seconds for marked entries of indexes that purge takes beside workers that wait for syncs.
     """
 
     cores: float = inf
@@ -91,6 +95,7 @@ class Machine:
     hand_over: float = 0.0
     purge_threads: int = 0
     in_worker: float = 1.0
+    purge_work: float = 0.0
 
     @property
     def worker_cores(self) -> float:
@@ -133,6 +138,8 @@ class Turn:
     """Seconds of a processor that other threads of the server need for those reads."""
     stopped: float = 0.0
     """Seconds of the waiting in which all workers that read pages stand still."""
+    marked: float = 0.0
+    """Seconds of the processor part for entries of indexes that purge takes out later."""
 
 
 DEPENDENCIES = {
@@ -192,6 +199,7 @@ class WorkClock:
             steps.HANDED: machine.hand_over if machine.purge_threads and machine.spins else 0.0,
             steps.IN_WORKER: machine.in_worker if several else 1.0,
             steps.CROWDING: machine.crowding(workers),
+            steps.PURGE_WORK: machine.purge_work if machine.sync else 0.0,
             steps.LEFT_WAITING: max(1 - cores / workers, 0.0),
         }.items():
             numbers[place] = float(value)
@@ -226,6 +234,7 @@ class WorkClock:
             arrival, turn.processor, turn.waiting, turn.reads, turn.events, turn.last_committed,
             turn.sequence_number, 0, len(databases), turn.scanned, turn.scan, domain,
             marks.commit_id, marks.flags, turn.log_bytes, turn.room, turn.stopped,
+            turn.marked,
         )  # fmt: skip
         return steps.take(self.numbers, numbers, databases)
 

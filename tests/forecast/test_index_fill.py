@@ -62,13 +62,31 @@ def test_it_does_not_matter_or_is_not_known(other: dict[str, object]) -> None:
     assert names_of_full_indexes({"sbtest.sbtest1": replace(FULL, **other)}) == []  # type: ignore[arg-type]
 
 
+def part_of(kind: str, rows: int) -> Part:
+    """A transaction of one event with so many rows of SBTEST."""
+    shape = LoadShape("sbtest.sbtest1", kind, 3, (0, 1, 2), (0, 1, 2))
+    return Part(shape, (((rows, 0), 1),), 1, 100_000.0, 190.0, 1, rows)
+
+
 def amounts_asked(kind: str, rows: int, facts: TableFacts = FULL) -> tuple[float, float]:
     """Entries moved within full leaves, and leaves split, by one transaction of such rows."""
     pricer = Pricer(Scenario("as it is", RULES["9.7"]), {"sbtest.sbtest1": facts}, Prices.of({}))
-    shape = LoadShape("sbtest.sbtest1", kind, 3, (0, 1, 2), (0, 1, 2))
-    part = Part(shape, (((rows, 0), 1),), 1, 100_000.0, 190.0, 1, rows)
-    found = pricer.work(part).amounts
+    found = pricer.work(part_of(kind, rows)).amounts
     return found[PLACE["full entry"]], found[PLACE["leaf split"]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "entries", "splits"),
+    [("write", 0.0, 0.0), ("delete", 1.0, 0.0), ("update", 2.0, amounts_asked("update", 1)[1])],
+)
+def test_purge_takes_out_what_updates_and_deletes_leave_in_an_index(
+    kind: str, entries: float, splits: float
+) -> None:
+    prices = Prices.of({"index entry": 1.0, "leaf split": 100.0, "byte": 1.0, "key read": 9.0})
+    facts = {"sbtest.sbtest1": replace(FULL, index_changes={"k": 1.0})}
+    pricer = Pricer(Scenario("slow", RULES["9.7"], factor=2.0), facts, prices)
+    price = pricer.price(part_of(kind, 1))
+    assert price.marked == pytest.approx(2 * (entries + 100 * splits))
 
 
 COUNTS_OF_5_7 = [

@@ -100,6 +100,26 @@ def test_the_threads_that_make_room_for_pages_share_the_cores() -> None:
         assert seconds(clock, turns) == pytest.approx(expected), (workers, cores)
 
 
+@pytest.mark.parametrize(
+    ("workers", "spins", "sync", "expected"),
+    [
+        (4, True, 0.0, 8.0),  # without syncs it is in the price of the rows
+        (4, True, 1e-6, 12.0),  # on the core that the coordinator leaves
+        (4, False, 1e-6, 6.0),
+        (2, False, 1e-6, 4.0),  # each worker has a core of its own
+        (1, True, 1e-6, 8.0),
+    ],
+)
+def test_purge_shares_the_cores_of_workers_that_wait_for_syncs(
+    workers: int, spins: bool, sync: float, expected: float
+) -> None:
+    turns = [Turn(1.0, 0.0, 0.0, 1, 1 if at else 0, at + 1, marked=0.5) for at in range(8)]
+    turns.append(Turn(0.0, 0.0, 0.0, 1, 1, 9))  # behind the purge of those before it
+    machine = Machine(2, spins=spins, sync_waiting=sync, purge_work=1.0)
+    clock = WorkClock(workers, machine=machine, parallel_type="optimistic")
+    assert seconds(clock, turns) == pytest.approx(expected, abs=0.001)
+
+
 def test_all_stop_who_read_pages_while_one_waits_for_writes() -> None:
     """Of its 9 seconds of waiting 8 are such: others that read pages wait for the end of those,
     one that reads none does not."""

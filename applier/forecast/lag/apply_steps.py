@@ -55,9 +55,11 @@ class Parts(NamedTuple):
 
 class PartPrices(NamedTuple):
     """What parts cost in one scenario: seconds, those for finding rows, seconds of a byte, rows
-    read. `table`, `scanned` (the table as a number among those that are scanned, -1 where it is
-    not) and `pair` (a table's algorithm, -1 for none) are places in `Charges`; `events`
-    and `rows` are how many a part has."""
+    read; `marked`: seconds for entries of indexes that purge takes out later.
+
+    `table`, `scanned` (the table as a number among those that are scanned, -1 where it is not) and
+    `pair` (a table's algorithm, -1 for none) are places in `Charges`; `events` and `rows` are how
+    many a part has."""
 
     seconds: array[float]
     lookup: array[float]
@@ -68,6 +70,7 @@ class PartPrices(NamedTuple):
     events: array[int]
     rows: array[int]
     scanned: array[int]
+    marked: array[float]
 
 
 def no_prices() -> PartPrices:
@@ -82,6 +85,7 @@ def no_prices() -> PartPrices:
         array("q"),
         array("q"),
         array("q"),
+        array("d"),
     )
 
 
@@ -125,11 +129,12 @@ def apply(turns: Turns, parts: Parts, prices: PartPrices, run: Run, outcome: Out
     for at in range(len(turns.arrival)):
         seconds, lookup = turns.base[at] * numbers[FACTOR], 0.0
         pages, waits, writes = 0.0, 0.0, 0.0
-        scanned, scan = -1, 0.0
+        scanned, scan, marked = -1, 0.0, 0.0
         while part < turns.part_end[at]:
             price = parts.price[part]
             seconds += prices.seconds[price] + parts.row_bytes[part] * prices.byte_seconds[price]
             lookup += prices.lookup[price]
+            marked += prices.marked[price]
             if len(parts.pages):
                 pages += parts.pages[part]
                 waits += parts.waits[part]
@@ -152,7 +157,7 @@ def apply(turns: Turns, parts: Parts, prices: PartPrices, run: Run, outcome: Out
         turn[9], turn[10] = scanned, scan + (page_cost if scanned >= 0 else 0.0)
         turn[11], turn[12] = turns.domain[at], turns.commit_id[at]
         turn[13], turn[14] = turns.flags[at], turns.log_bytes[at]
-        turn[15], turn[16] = waits * numbers[PAGE_ROOM], stopped
+        turn[15], turn[16], turn[17] = waits * numbers[PAGE_ROOM], stopped, marked
         database = turns.database_end[at]
         outcome.seconds[at] = seconds + page_cost + numbers[SYNC]
         outcome.lookup[at] = lookup

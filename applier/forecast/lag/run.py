@@ -391,6 +391,7 @@ class Forecast:
                 part.events,
                 part.changed,
                 self._scanned_place(run, part.target.table, price.algorithm),
+                price.marked,
             )
             columns: tuple[array[Any], ...] = run.prices
             for column, value in zip(columns, row, strict=True):

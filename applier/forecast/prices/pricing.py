@@ -71,7 +71,7 @@ class Part(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Price:
     """Seconds of a part but for its bytes in the log; those of them spent on finding rows; seconds
-    for each byte."""
+    for each byte. `marked`: seconds for entries of indexes that purge takes out later."""
 
     seconds: float
     lookup: float
@@ -79,17 +79,19 @@ class Price:
     reads: float
     byte_seconds: float
     touches: Touches = NOTHING
+    marked: float = 0.0
 
 
 class Work(NamedTuple):
     """What a part asks of a replica: amounts of units but for bytes, rows read, and the factor by
-    which its bytes change."""
+    which its bytes change. `marks`: old entries of indexes stay for purge."""
 
     amounts: Amounts
     algorithm: str
     reads: float
     byte_factor: float
     touches: Touches = NOTHING
+    marks: bool = False
 
 
 class TableState:
@@ -239,9 +241,11 @@ class Pricer:
         if self.scenario.found_at_once:
             seconds, lookup = seconds - lookup, 0.0
         byte = self.prices["byte"] * work.byte_factor * factor
+        marked = self.prices.entries(work.amounts) * factor if work.marks else 0.0
         return Price(
-            seconds * factor, lookup * factor, work.algorithm, work.reads, byte, work.touches
-        )
+            seconds * factor, lookup * factor, work.algorithm, work.reads, byte, work.touches,
+            marked,
+        )  # fmt: skip
 
     def work(self, part: Part) -> Work:
         """What a part asks for, in units."""
@@ -302,6 +306,7 @@ class Pricer:
             reads,
             byte_factor,
             touches.all(tuple(total)) if scenario.follows_pages else NOTHING,
+            target.kind != "write",
         )
 
     def _expected(

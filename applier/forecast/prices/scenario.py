@@ -120,6 +120,7 @@ class Scenario:
             shared[HAND_OVER].processor * factor,
             self.pool_rules.purge_threads,
             self.pool_rules.in_worker,
+            self.pool_rules.purge_work,
         )
 
     def sync_price(self, measured: TimePrice) -> TimePrice:

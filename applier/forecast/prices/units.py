@@ -65,6 +65,8 @@ UNITS: dict[str, str] = {
 LOOKUP_UNITS = tuple(UNITS)[tuple(UNITS).index("page") :]
 """Spent on finding rows; the rest is spent on changing them, whatever the keys. In order: sums are
 the same in every process."""
+ENTRY_UNITS = "index entry", "full entry", "leaf split"
+"""Spent on entries of secondary indexes."""
 PLACE = {name: place for place, name in enumerate(UNITS)}
 EVENTS_OF_ROWS, EVENTS_AROUND = 2, 3
 """Of a log: a rows event with its table map; GTID, BEGIN and the commit of a transaction."""
@@ -99,6 +101,10 @@ class Prices:
             sum(amount * price for amount, price in zip(amounts, self.seconds, strict=True)),
             lookup,
         )
+
+    def entries(self, amounts: Amounts) -> float:
+        """Seconds for entries of secondary indexes, a part of the cost."""
+        return sum(amounts[PLACE[name]] * self[name] for name in ENTRY_UNITS)
 
 
 SCANS = {
