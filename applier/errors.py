@@ -28,6 +28,13 @@ def one_line(text: str) -> str:
     )
 
 
+class Interrupted(BaseException):
+    """What a signal raises in a command. Not a KeyboardInterrupt: click writes an empty line
+    wherever it meets one, and one that was in code that `exec` compiles (dataclasses do) makes
+    Python end by SIGINT whatever the exit code is (unhandled_keyboard_interrupt in
+    run_eval_code_obj, Python/pythonrun.c of 3.11)."""
+
+
 class BinlagError(Exception):
     """Base of all errors that are meant for the user. `code` is stable, and the name of its page:
     "BL104", or "MY-1032" for the server's error 1032. `position` is a byte offset in `file`, `hint`

@@ -6,8 +6,7 @@ import importlib
 import io
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,9 @@ import click
 from applier.cli import failures
 from applier.cli.help import START, grouped
 from applier.cli.notes import log_options, note
-from applier.cli.signals import Interrupted, interrupts
+from applier.cli.signals import interrupts
 from applier.error_codes import Code
-from applier.errors import UsageError
+from applier.errors import Interrupted, UsageError
 from applier.garbage import no_cycle_collection
 from applier.spelling import did_you_mean
 
@@ -85,25 +84,13 @@ class LazyGroup(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
-    def make_context(self, *given: Any, **more: Any) -> click.Context:
-        """As click makes it."""
-        with _quiet_interrupts():
-            return super().make_context(*given, **more)
-
     def invoke(self, ctx: click.Context) -> Any:
-        """As click calls it."""
-        with _quiet_interrupts():
+        """As click calls it. While Spark runs, its own handler answers Ctrl-C, by a
+        KeyboardInterrupt."""
+        try:
             return super().invoke(ctx)
-
-
-@contextmanager
-def _quiet_interrupts() -> Iterator[None]:
-    """Click writes an empty line when it meets a KeyboardInterrupt, also where standard error is a
-    file or JSON lines; not for an Abort."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        raise click.Abort from None
+        except KeyboardInterrupt:
+            raise Interrupted from None
 
 
 def _take_common_options(command: click.Command) -> None:
@@ -178,7 +165,7 @@ def main(
     except click.exceptions.NoArgsIsHelpError as help_text:
         help_text.show()
         code = help_text.exit_code
-    except (click.exceptions.Abort, KeyboardInterrupt):
+    except (click.exceptions.Abort, Interrupted):
         if running.log_json:
             running.log_begin()  # it may be over already, or not yet begun
         elif sys.stderr.isatty():

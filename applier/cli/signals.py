@@ -10,18 +10,13 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from applier.errors import Interrupted
+
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
     from types import FrameType
 
 AGAIN_SECONDS = 0.01
-
-
-class Interrupted(KeyboardInterrupt):
-    """What a signal raises. KeyboardInterrupt itself, once it was in code that `exec` compiles
-    (dataclasses do), makes Python end by SIGINT whatever the exit code is
-    (unhandled_keyboard_interrupt in run_eval_code_obj, Python/pythonrun.c of 3.11); it asks for
-    that very class."""
 
 
 def heard_signals() -> list[signal.Signals]:

@@ -74,6 +74,44 @@ def test_a_signal_at_any_import(arguments: tuple[str, ...]) -> None:
         ), which
 
 
+BETWEEN = """
+import os, signal, sys
+from click.core import Context
+which, seen = int(sys.argv[1]), 0
+del sys.argv[1]
+ends = {Context.__enter__.__code__, Context.__exit__.__code__, Context.close.__code__}
+def look(frame, event, given):
+    global seen
+    if frame.f_code not in ends:
+        return None
+    if event == "line":
+        seen += 1
+        if seen == which:
+            os.kill(os.getpid(), signal.SIGINT)
+        elif which == 0:
+            os.write(2, b"\\a")
+    return look
+sys.settrace(look)
+"""
+"""A signal at the line of that number of click's own steps around a command."""
+
+
+def test_a_signal_between_the_steps_of_click() -> None:
+    """Click writes an empty line where it meets a KeyboardInterrupt there."""
+
+    def ends(which: int) -> tuple[int, str]:
+        command = [sys.executable, "-c", BETWEEN + BEGIN, str(which), *LONGER]
+        done = subprocess.run(
+            command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
+        )
+        return done.returncode, done.stderr
+
+    steps = ends(0)[1].count("\a")
+    assert steps > 5
+    found = {ends(which) for which in range(1, steps + 1, 1 if ALL else 3)}
+    assert found == {(INTERRUPTED, "binlag: interrupted\n")}
+
+
 DROPPED = """
 import signal, threading, time
 from threading import Timer

@@ -24,7 +24,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from applier.error_codes import Code
-from applier.errors import BinlagError, InputError, ReplicationError, UsageError
+from applier.errors import BinlagError, InputError, Interrupted, ReplicationError, UsageError
 from applier.forecast.inventory.pool_rules import POOL_RULES
 from applier.forecast.measurement.cell_log import AHEAD, make_log
 from applier.forecast.measurement.cell_table import fill_statements
@@ -457,7 +457,7 @@ class ServerTarget:
 
         try:
             put_back()
-        except KeyboardInterrupt:
+        except (Interrupted, KeyboardInterrupt):
             self._connect_anew()
             put_back()
             raise
@@ -481,7 +481,7 @@ class ServerTarget:
         back."""
         try:
             yield
-        except KeyboardInterrupt:
+        except (Interrupted, KeyboardInterrupt):
             self._connect_anew()
             if self.relay_folder is not None:  # what was interrupted may have been STOP REPLICA
                 self._replication("STOP REPLICA", "RESET REPLICA ALL")
