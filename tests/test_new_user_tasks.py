@@ -53,6 +53,7 @@ def test_a_dba_gets_a_list_of_tables_and_statements(checkout: Path, tmp_path: Pa
     assert "| shop.cart_item |" in (work / "keys.md").read_text().replace("`", "")
 
 
+@pytest.mark.in_ci
 def test_an_engineer_gets_a_report_and_a_gate(checkout: Path, tmp_path: Path) -> None:
     work = done("engineer", checkout, tmp_path)
     assert "shop.audit_log" in (work / "forecast.html").read_text()

@@ -38,6 +38,7 @@ def peak_memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("capture", CAPTURES, ids=lambda path: path.name)
 def test_damage_that_gets_through(tmp_path: Path, capture: Path) -> None:
     """Without verifying, so that damage reaches every parser, every conversion and every table."""

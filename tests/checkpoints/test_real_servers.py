@@ -141,6 +141,7 @@ def agrees(shown: dict[str, Any], relay: RelayLogInfo, source: SourceInfo) -> No
     )
 
 
+@pytest.mark.in_ci
 @pytest.mark.parametrize("version", ["5.6", "5.7"])
 def test_files_of_ours_and_damaged_ones(version: str, server_factory: ServerFactory) -> None:
     server = server_factory(version, options={"skip-slave-start": None, "relay-log": "relay"})

@@ -78,6 +78,7 @@ def agrees(found: dict[str, Any], status: dict[str, Any]) -> None:
     )
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("recovery", [0, 1])
 @pytest.mark.parametrize("using_gtid", ["no", "slave_pos"])
 def test_beside_the_next_start(

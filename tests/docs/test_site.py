@@ -39,6 +39,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.in_ci
 def test_every_page_is_there(site: Path) -> None:
     pages = [
         path.relative_to(ROOT / "docs").with_suffix(".html").as_posix()

@@ -231,6 +231,7 @@ def test_an_index_vouches_for_a_changed_server_id(tmp_path: Path) -> None:
     assert [one.error for one in applier.fleet(file).outcomes] == [None, None, None]
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("what", BAD)
 def test_what_cannot_be_read_costs_its_source(tmp_path: Path, what: str) -> None:
     file = made_fleet(tmp_path)

@@ -33,6 +33,7 @@ COUNTS = {
 TIMES = 8 if MANY else 1
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("name", TARGETS)
 def test_only_documented_errors(name: str, tmp_path: Path) -> None:
     current = tmp_path / "input"

@@ -26,6 +26,7 @@ WAYS = (
 )
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("way", WAYS)
 def test_the_same_log_fifty_times(way: str, tmp_path: Path) -> None:
     """In a process of its own, so that what other tests left behind neither hides nor makes

@@ -229,6 +229,7 @@ main()
 when it has as many as it may."""
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     "number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name
 )

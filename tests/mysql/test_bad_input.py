@@ -96,6 +96,7 @@ def run(
     return done.returncode, done.stderr.splitlines()
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize("name", BAD)
 def test_what_is_wrong_in_the_log(name: str, server: Server, tmp_path: Path) -> None:
     events, code, words = BAD[name]

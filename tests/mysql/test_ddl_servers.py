@@ -189,6 +189,7 @@ def test_a_drop_that_failed_in_part_is_logged_without_its_error(
     assert shape_on(server, "d") == wanted
 
 
+@pytest.mark.in_ci
 def test_alter_ignore_loses_rows_of_mariadb(server_factory: ServerFactory, tmp_path: Path) -> None:
     """Not always both of two rows with the same clustered key. Another release may keep one."""
     server = server_factory.shared("mariadb")

@@ -242,7 +242,7 @@ class Rounds:
         self.server.execute("DROP DATABASE IF EXISTS w", "DROP DATABASE IF EXISTS binlag")
 
 
-@pytest.mark.one_case_in(3)
+@pytest.mark.in_ci
 @pytest.mark.parametrize("end", ["SIGKILL", "the server", "a signal"])
 def test_an_end_loses_and_doubles_nothing(end: str, made: tuple[Server, Workload]) -> None:
     rounds = Rounds(*made, seed=KILLS)

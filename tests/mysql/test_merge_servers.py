@@ -158,6 +158,7 @@ def _sql(event: bytes) -> str:
     return event[32 + variables + event[27] + 1 : -4].decode()
 
 
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     ("keys", "method"), list(zip(KEYS, cycle(["FIRST", "LAST"]), strict=False))
 )

@@ -105,7 +105,7 @@ def made(
     server.close()
 
 
-@pytest.mark.one_case_in(2)
+@pytest.mark.in_ci
 @pytest.mark.parametrize("end", ["KILL", "restart"])
 def test_a_replay_outlives_its_connections(end: str, made: tuple[Server, Workload]) -> None:
     cuts = Cuts(*made, seed=CUTS)
@@ -276,6 +276,7 @@ def test_a_dump_is_loaded_again_when_its_connection_is_lost(
     assert rows(server) == workload.rows
 
 
+@pytest.mark.in_ci
 def test_a_failover_to_a_replica(server_factory: ServerFactory, tmp_path: Path) -> None:
     """The position came to it with the data, so it goes on from what the replica has."""
     source = server_factory("9.7", gtids=True, options=OPTIONS)

@@ -35,6 +35,7 @@ SHAPES = {
 CHANGES = ("DELETE FROM t WHERE a < 3", "UPDATE t SET a = a + 10")
 
 
+@pytest.mark.in_ci
 @pytest.mark.parametrize("any_server", ["5.7", "9.7", "mariadb"], indirect=True)
 def test_memory_stops_where_the_server_stops(any_server: Server, tmp_path: Path) -> None:
     ends: dict[str, tuple[object, object]] = {}

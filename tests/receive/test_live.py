@@ -101,6 +101,7 @@ def pair(server_factory: ServerFactory) -> Iterator[tuple[Server, Server]]:
     target.close()
 
 
+@pytest.mark.in_ci
 def test_what_a_live_replica_says(pair: tuple[Server, Server], tmp_path: Path) -> None:
     source, target = pair
     source.execute(

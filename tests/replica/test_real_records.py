@@ -115,7 +115,7 @@ PARALLEL_TYPES = {"5.6": DATABASE, MARIADB: OPTIMISTIC}
 OTHER = {"FILE": "TABLE", "TABLE": "FILE"}
 
 
-@pytest.mark.one_case_in(2)
+@pytest.mark.in_ci
 @pytest.mark.parametrize("recovery", [False, True] if ALL_CASES else [False])
 @pytest.mark.parametrize(("version", "repository"), CASES)
 def test_each_edit(

@@ -157,6 +157,7 @@ def on_server(server: Server, table: str) -> list[tuple[Any, ...]]:
     return [(*head, *plain(default, collation)) for *head, default, collation in said]
 
 
+@pytest.mark.one_case_in(2)
 @pytest.mark.parametrize("sql_mode", ["", "STRICT_TRANS_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE"])
 def test_columns_and_rows_are_the_servers(server: Server, sql_mode: str, tmp_path: Path) -> None:
     name = server.installed.recipe.name
