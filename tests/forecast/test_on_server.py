@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from servers.server import Server
 
 from applier.cli.main import cli
-from applier.errors import UsageError
+from applier.errors import Interrupted, UsageError
 from applier.forecast.inventory.index_fill import full_indexes
 from applier.forecast.inventory.pool_rules import PoolRules
 from applier.forecast.inventory.server_facts import facts_of_server
@@ -225,7 +225,7 @@ def test_an_interrupt_while_settings_are_put_back_keeps_none(
     settings = "SHOW GLOBAL VARIABLES LIKE '%parallel_workers'"
     before, set_or_put_back, given_up = server.query(settings), 0, 0
     with (
-        pytest.raises(KeyboardInterrupt),
+        pytest.raises(Interrupted),
         ServerTarget(endpoint(server), relay_folder=server.data) as target,
     ):
         execute = target._execute
@@ -237,7 +237,7 @@ def test_an_interrupt_while_settings_are_put_back_keeps_none(
             if set_or_put_back == 2 and not given_up:
                 given_up = target.server.number
                 target.server.send(f"DO SLEEP(60); SET GLOBAL {before[0][0]} = 7")
-                raise KeyboardInterrupt
+                raise Interrupted
             execute(*statements)
 
         monkeypatch.setattr(target, "_execute", interrupted)

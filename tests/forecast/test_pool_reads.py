@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from servers.server import Server
 
+from applier.errors import Interrupted
 from applier.forecast.inventory.pool_rules import PAGE, POOL_RULES
 from applier.forecast.measurement import on_server
 from applier.forecast.measurement.fit import fit
@@ -175,13 +176,13 @@ def test_an_interrupt_while_the_pool_is_put_back_leaves_its_size(
     def interrupted(server: Connection, size: int) -> None:
         sizes.append(size >> 20)
         if len(sizes) == 2:
-            raise KeyboardInterrupt
+            raise Interrupted
         resize_pool(server, size)
 
     monkeypatch.setattr(on_server, "resize_pool", interrupted)
     options: dict[str, str | int] = {"innodb_buffer_pool_size": "256M"}
     with closing(server_factory("9.7", options=options)) as server:
-        with pytest.raises(KeyboardInterrupt), ServerTarget(endpoint(server)) as target:
+        with pytest.raises(Interrupted), ServerTarget(endpoint(server)) as target:
             target.measure(Cell(PRIMARY, 1000, "update", 1, 1, 50, pool=SMALL_MIB))
         assert sizes == [BESIDE_MIB, 256, 256]
         assert pool_bytes(server) == 256 << 20

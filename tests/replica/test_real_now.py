@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from click import Abort
 from click.testing import CliRunner
 
 from applier.cli.commands import forecast_follow
@@ -48,7 +49,7 @@ def followed(pair: Pair, patch: pytest.MonkeyPatch, folder: Path) -> list[dict[s
     def pause(seconds: float) -> None:
         paused.append(seconds)
         if len(paused) == 2:
-            raise KeyboardInterrupt
+            raise Abort
         pair.run("START REPLICA SQL_THREAD")
         applied(pair)
 
