@@ -43,8 +43,8 @@ which there is no core. CROWDING: how many times as long rows take while the coo
 free worker, where that is more than what its own core explains; 1 elsewhere. IN_WORKER: how many
 times the processor that they take in the only thread of a replica; 1 of MariaDB. HANDED: seconds
 until the coordinator is awake behind those that a transaction waits for, and its worker; 0 where
-that is part of other prices. PURGE_WORK: times the seconds for marked entries that purge then takes
-of the workers' cores."""
+that is part of other prices. PURGE_WORK: how many times MARKED purge takes of the
+workers' cores; 0 where nothing is synced."""
 
 (
     ARRIVAL, PROCESSOR, WAITING, READS, EVENTS, LAST_COMMITTED, SEQUENCE_NUMBER,
@@ -54,8 +54,8 @@ of the workers' cores."""
 """Places in a turn: seconds, pages, events, and what the transaction depends on. SCANNED: the table
 without a key that it scans, -1 for none; SCAN: the seconds of that. ROOM: processor seconds of the
 server's other threads, for room in the buffer pool. STOPPED: seconds, part of WAITING, in which
-all workers that read pages stand still. MARKED: seconds, part of PROCESSOR, for
-entries of indexes that purge takes out later."""
+all workers that read pages stand still. MARKED: seconds, part of PROCESSOR, for entries of indexes
+that purge takes out later."""
 
 SHORTEST, STEPS_A_DECADE, GRID = 1e-4, 3, 17
 """Lengths of scans for which contention is known: 0.1 ms to 21 s."""

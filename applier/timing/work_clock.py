@@ -12,9 +12,8 @@ takes:
 - its waiting part, reads of pages: workers wait side by side, but the disk gives so many a second,
   and all share what the server's other threads take to make room in the buffer pool, and stop
   while those threads write pages that they need;
-- purge, which wants a core for the entries of indexes that were marked or moved. Beside workers
-  without syncs it has been in the price of rows, and a single worker leaves it its core during
-  each sync;
+- purge, which wants a core for the entries of indexes that it marked or moved. Without syncs that
+  is part of the price of rows, and a single worker leaves purge its core during each sync;
 - a scan of a table without a key: one worker at a time is in the table, and where commits keep the
   log's order, others are rolled back and sleep (`scan_locks`);
 - its commit, which syncs the redo log and then the binary log. Those that are ready while a log is
