@@ -79,12 +79,11 @@ class PoolRules:
     `change_buffer`: whether changes of secondary indexes wait there by default.
     `splits`: of full leaves. `steps_share_caches`: a step in a secondary index costs more the
     larger all tables of a log are, not the larger its own table is. `purge_threads`: that want a
-    core as long as several workers do; 0 where that has not been seen. `purge_work`: how many times
-    the processor that workers took for entries of indexes which they moved or marked purge takes
-    beside several of them that wait for syncs; 0 where that is part of other rules. `in_worker`:
-    times the processor that rows take in one of several workers, beside the only thread of a
-    replica. `waits_for_redo`: workers wait for pages that must be written before the redo log is
-    full (`redo_log`).
+    core as long as several workers do; 0 where that has not been seen. `purge_work`: seconds of
+    a processor that purge takes for each that workers spent on entries of indexes, beside several
+    workers that wait for syncs; 0 where other rules hold it. `in_worker`: times the processor that
+    rows take in one of several workers, beside the only thread of a replica. `waits_for_redo`:
+    workers wait for pages that must be written before the redo log is full (`redo_log`).
     """
 
     scan_depth: int = 1024
