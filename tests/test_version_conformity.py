@@ -14,6 +14,7 @@ from applier.replica.scheduling import RULES as CLOCK_RULES
 from applier.replica.versions import VERSIONS as REPLICA_RULES
 from applier.status import performance_schema, status
 from applier.timing.clock import ClockConfiguration
+from applier.timing.worker_rules import WORKER_RULES
 from checkpoints.fields import FILES_IN, column_of
 from checkpoints.fields import VERSIONS as INFO_COLUMNS
 from checkpoints.repositories import FILE
@@ -31,6 +32,7 @@ ROOMS = {
     "info records": dict.fromkeys(INFO_COLUMNS),
     "replica": REPLICA_RULES,
     "pool": POOL_RULES,
+    "workers": WORKER_RULES,
 }
 SERVERS = {
     "5.6.24-log": "5.6",

@@ -60,6 +60,7 @@ from applier.replica.scheduling import (
 from applier.timing import clock_steps as steps
 from applier.timing.clock_steps import Clock
 from applier.timing.scan_locks import contentions
+from applier.timing.worker_rules import ALONE, WorkerRules
 
 
 def spins(parallel_type: str, workers: int) -> bool:
@@ -75,11 +76,9 @@ class Machine:
     after its processor part `sync_processor`; both 0 where nothing is synced. `synced_logs`: the
     redo log, and the binary log at each or some of the commits. Of MariaDB's workers: `beside` is
     what a second of a transaction costs more while others are applied, `hand_over` passes until a
-    thread that waited is awake. `purge_threads`, 0 where nothing shows of them: they want cores,
-    too, while the coordinator spins, rows then cost `beside` more, and `hand_over` passes until it
-    and a worker are awake behind the transactions that one waits for. `in_worker`: times the
-    processor that rows take in one of several workers, beside the only thread. `purge_work`: times
-    the seconds for marked entries of indexes that purge takes beside workers that wait for syncs.
+    thread that waited is awake. `worker_rules` are those of its version. Where purge has threads
+    that want cores, too, while the coordinator spins, rows then cost `beside` more, and `hand_over`
+    passes until it and a worker are awake behind the transactions that one waits for.
     """
 
     cores: float = inf
@@ -92,21 +91,24 @@ class Machine:
     synced_logs: float = 1.0
     beside: float = 0.0
     hand_over: float = 0.0
-    purge_threads: int = 0
-    in_worker: float = 1.0
-    purge_work: float = 0.0
+    worker_rules: WorkerRules = ALONE
 
     @property
     def worker_cores(self) -> float:
         """Cores that are left for the workers when all are at work."""
         return max(self.cores - 1, self.cores / 2) if self.spins else self.cores
 
+    @property
+    def purge_spins(self) -> bool:
+        """Whether purge wants cores while the coordinator spins."""
+        return self.spins and self.worker_rules.purge_threads > 0
+
     def crowding(self, workers: int) -> float:
         """How many times as long rows take as on `worker_cores` while the coordinator spins: all
         threads that want a core get an equal share of them."""
-        if not self.purge_threads or not self.spins:
+        if not self.purge_spins:
             return 1.0
-        threads = workers + 1 + self.purge_threads
+        threads = workers + 1 + self.worker_rules.purge_threads
         have = min(self.cores * workers / threads, float(workers))
         return (1 + self.beside) * min(self.worker_cores, float(workers)) / have
 
@@ -195,10 +197,10 @@ class WorkClock:
             steps.MOST_QUEUED: MAX_QUEUED,
             steps.BESIDE: machine.beside if by_group else 0.0,
             steps.WOKEN: machine.hand_over if by_group else 0.0,
-            steps.HANDED: machine.hand_over if machine.purge_threads and machine.spins else 0.0,
-            steps.IN_WORKER: machine.in_worker if several else 1.0,
+            steps.HANDED: machine.hand_over if machine.purge_spins else 0.0,
+            steps.IN_WORKER: machine.worker_rules.rows_factor if several else 1.0,
             steps.CROWDING: machine.crowding(workers),
-            steps.PURGE_WORK: machine.purge_work if machine.sync else 0.0,
+            steps.PURGE_WORK: machine.worker_rules.purge_work if machine.sync else 0.0,
             steps.LEFT_WAITING: max(1 - cores / workers, 0.0),
         }.items():
             numbers[place] = float(value)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from applier.forecast.inventory.pool_rules import POOL_RULES
 from applier.forecast.live import live_settings
 from applier.forecast.measurement.fit import fit
 from applier.forecast.measurement.measured import Measured, middle, read_parquet, write_parquet
@@ -42,6 +41,7 @@ from applier.forecast.prices.units import Prices, amounts
 from applier.mysql.client.connection import connect
 from applier.mysql.client.url import Endpoint
 from applier.timing.work_clock import Machine, Turn, WorkClock
+from applier.timing.worker_rules import WORKER_RULES
 from lookup.table_shape import PRIMARY
 from lookup.versions import RULES, rules_for
 from tests.forecast import logs
@@ -65,7 +65,7 @@ def applied(
 ) -> Measured:
     """A cell on a machine that is `speed` times as slow as the prices say."""
     alone = 100 * US + cell.events * 50 * US
-    is_mariadb, rules = "MariaDB" in version, POOL_RULES[rules_for(version).name]
+    is_mariadb = "MariaDB" in version
     syncs = (1.0 if is_mariadb else 2.0) * cell.durable
     machine = Machine(
         2,
@@ -77,8 +77,7 @@ def applied(
         synced_logs=syncs,
         beside=beside,
         hand_over=hand_over,
-        purge_threads=rules.purge_threads,
-        in_worker=rules.in_worker,
+        worker_rules=WORKER_RULES[rules_for(version).name],
     )
     kind = "optimistic" if is_mariadb else "LOGICAL_CLOCK"
     clock, done = WorkClock(cell.workers, machine=machine, parallel_type=kind), 0.0

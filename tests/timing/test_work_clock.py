@@ -9,6 +9,7 @@ import pytest
 
 from applier.timing.clock_steps import LENGTHS
 from applier.timing.work_clock import Machine, Turn, WorkClock
+from applier.timing.worker_rules import WorkerRules
 
 US = 1e-6
 
@@ -115,7 +116,7 @@ def test_purge_shares_the_cores_of_workers_that_wait_for_syncs(
 ) -> None:
     turns = [Turn(1.0, 0.0, 0.0, 1, 1 if at else 0, at + 1, marked=0.5) for at in range(8)]
     turns.append(Turn(0.0, 0.0, 0.0, 1, 1, 9))  # behind the purge of those before it
-    machine = Machine(2, spins=spins, sync_waiting=sync, purge_work=1.0)
+    machine = Machine(2, spins=spins, sync_waiting=sync, worker_rules=WorkerRules(purge_work=1.0))
     clock = WorkClock(workers, machine=machine, parallel_type="optimistic")
     assert seconds(clock, turns) == pytest.approx(expected, abs=0.001)
 
@@ -186,23 +187,25 @@ def test_rows_take_longer_while_the_coordinator_of_a_5_7_asks_for_a_free_worker(
     """By (1 + beside) times the threads that want a core, for each worker: 2 x 5 / 2 on two cores
     with two threads of purge. What the coordinator asks before all workers are busy, and while it
     sleeps until those of a group commit are done, costs nothing."""
-    machine = Machine(2, spins=True, beside=1.0, purge_threads=2)
+    rules = WorkerRules(purge_threads=2)
+    machine = Machine(2, spins=True, beside=1.0, worker_rules=rules)
     clock = WorkClock(2, machine=machine)
     assert machine.crowding(2) == 5.0 / 2
     ends = [clock.take(0.0, turn) for turn in free(200)]
     assert ends[:2] == [1.0, 2.0]
     assert ends[-1] - ends[-2] == pytest.approx(2.5)
-    few = Machine(8, spins=True, beside=0.0, purge_threads=2)
+    few = Machine(8, spins=True, beside=0.0, worker_rules=rules)
     assert few.crowding(2) == 1.0
     in_turn = WorkClock(2, machine=machine)
     chain = [Turn(1.0, last_committed=at, sequence_number=at + 1) for at in range(10)]
     assert [in_turn.take(0.0, turn) for turn in chain] == [float(at + 1) for at in range(10)]
     woken = WorkClock(2, machine=replace(machine, hand_over=0.25))
     assert [woken.take(0.0, turn) for turn in chain[:3]] == [1.0, 2.25, 3.5]
-    handed = WorkClock(2, parallel_type="DATABASE", machine=Machine(2, in_worker=1.5))
+    slower = Machine(2, worker_rules=WorkerRules(rows_factor=1.5))
+    handed = WorkClock(2, parallel_type="DATABASE", machine=slower)
     assert [handed.take(0.0, Turn(1.0)) for _ in range(2)] == [1.5, 3.0]
-    assert WorkClock(1, machine=Machine(2, in_worker=1.5)).take(0.0, Turn(1.0)) == 1.0
-    asleep = Machine(2, beside=1.0, purge_threads=2)
+    assert WorkClock(1, machine=slower).take(0.0, Turn(1.0)) == 1.0
+    asleep = Machine(2, beside=1.0, worker_rules=rules)
     assert asleep.crowding(2) == 1.0
 
 

@@ -78,12 +78,8 @@ class PoolRules:
     transaction's GTID (mysql.gtid_executed, where it has no binary log of its own).
     `change_buffer`: whether changes of secondary indexes wait there by default.
     `splits`: of full leaves. `steps_share_caches`: a step in a secondary index costs more the
-    larger all tables of a log are, not the larger its own table is. `purge_threads`: that want a
-    core as long as several workers do; 0 where that has not been seen. `purge_work`: seconds of
-    a processor that purge takes for each that workers spent on entries of indexes, beside several
-    workers that wait for syncs; 0 where other rules hold it. `in_worker`: times the processor that
-    rows take in one of several workers, beside the only thread of a replica. `waits_for_redo`:
-    workers wait for pages that must be written before the redo log is full (`redo_log`).
+    larger all tables of a log are, not the larger its own table is. `waits_for_redo`: workers wait
+    for pages that must be written before the redo log is full (`redo_log`).
     """
 
     scan_depth: int = 1024
@@ -104,9 +100,6 @@ class PoolRules:
     gtid_rows: int = 0
     change_buffer: bool = False
     steps_share_caches: bool = True
-    purge_threads: int = 0
-    purge_work: float = 1.0
-    in_worker: float = 1.0
     waits_for_redo: bool = False
     splits: Splits = Splits(0.57, 92.0, 32.0)
 
@@ -126,14 +119,12 @@ _OLD = PoolRules(
     history=10,
     cut_after=160,
     change_buffer=True,
-    purge_work=0.0,
-    in_worker=1.35,
     waits_for_redo=True,
     splits=Splits(0.65, 150.0, 6.3, 1.0),
 )
 _MYSQL = {
     "5.6": replace(_OLD, rollback_segments=128),
-    "5.7": replace(_OLD, rollback_segments=96, gtid_rows=1, purge_threads=4),
+    "5.7": replace(_OLD, rollback_segments=96, gtid_rows=1),
     "8.0": PoolRules(rollback_segments=256, own_pages=450, change_buffer=True),
     "8.4": PoolRules(rollback_segments=256, own_pages=450),
     "9.7": PoolRules(rollback_segments=256, own_pages=450),
@@ -187,15 +178,6 @@ POOL_RULES = _MYSQL | {"mariadb": _MARIADB}
   leaves (`measure`); 8,903 to 12,644 for sysbench's 30,000 of four indexes of 84 leaves. Where as
   many rows are deleted and written as well (oltp_write_only), 6,082 to 6,663 of a 5.7.29, and 4,677
   to 5,835 of a 9.7.4 with 5,119 to 8,171 else.
-- The four threads of purge of a 5.7.29 with two cores took 38 and 43 µs of the processor for each
-  transaction of one update that 2 and 4 workers applied, all workers 32 and 35.
-- With 2 and 4 workers by DATABASE, one of which does all of sysbench's work, a 5.7.29 took 1.36 and
-  1.50 (write_only), 1.37 and 1.48 (update_index), 1.46 and 1.45 (update_non_index), 1.27 and 1.18
-  (insert), 1.6 and 1.7 (delete) times as long as with one thread: its rows took 67 µs of the
-  processor (48 in the only thread; write_only), and it waited for a core 28 µs (13). 5.6 has the
-  same workers; none was asked.
-- Purge of a 9.7.4 took 1.8 s of the processor for 30,000 updates of an indexed column and 0.5 s for
-  as many of others; the entries of the index took the only worker of a replica 1.7 s.
 - innodb_change_buffering is "all" by default, "none" from 8.4 on and in MariaDB from 10.5.15 on.
 """
 UNKNOWN = PoolRules()

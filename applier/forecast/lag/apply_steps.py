@@ -75,18 +75,7 @@ class PartPrices(NamedTuple):
 
 def no_prices() -> PartPrices:
     """PartPrices of nothing yet."""
-    return PartPrices(
-        array("d"),
-        array("d"),
-        array("d"),
-        array("d"),
-        array("q"),
-        array("q"),
-        array("q"),
-        array("q"),
-        array("q"),
-        array("d"),
-    )
+    return PartPrices._make(map(array, "ddddqqqqqd"))
 
 
 class Run(NamedTuple):

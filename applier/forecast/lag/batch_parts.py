@@ -25,7 +25,8 @@ from applier.forecast.workload.transaction_load import Applied, LoadShape
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    Integers = npt.NDArray[np.int64]
+    from applier.binlog.columnar.table_ids import Integers
+
     Floats = npt.NDArray[np.float64]
 
 

@@ -22,6 +22,7 @@ from applier.forecast.inventory.pool_rules import POOL_RULES
 from applier.forecast.prices.units import EVENTS_AROUND, EVENTS_OF_ROWS, UNITS, Prices
 from applier.replica.scheduling import MODES
 from applier.replica.scheduling import rules_for as scheduling_of
+from applier.timing.worker_rules import WORKER_RULES
 from applier.whole_file import write_whole
 from lookup.versions import rules_for
 
@@ -118,7 +119,7 @@ def priced_by_scale_up(rules_name: str) -> tuple[str, str]:
     """What of SHARED the cells of several workers show of these rules, besides a sync."""
     if commits_in_groups(rules_name):
         return BESIDE, HAND_OVER
-    if POOL_RULES[rules_name].purge_threads:
+    if WORKER_RULES[rules_name].purge_threads:
         return BESIDE, COORDINATOR[1]
     return COORDINATOR
 
@@ -316,7 +317,7 @@ def _of(data: dict[str, Any], source: str) -> Calibration:
     concerns = {
         NO_WRITES: POOL_RULES[rules_name].most_written > 0,
         NO_HAND_OVER: commits_in_groups(rules_name),
-        NO_CROWDING: POOL_RULES[rules_name].purge_threads > 0,
+        NO_CROWDING: WORKER_RULES[rules_name].purge_threads > 0,
         NO_REDO_WRITES: POOL_RULES[rules_name].waits_for_redo,
     }
     lacking = [what for older, what in LACKS.items() if form <= older and concerns.get(older, True)]

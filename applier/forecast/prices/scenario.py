@@ -28,6 +28,7 @@ from applier.forecast.prices.conditions import size
 from applier.replica.scheduling import LOGICAL_CLOCK, MOST_WORKERS
 from applier.spelling import did_you_mean
 from applier.timing.work_clock import Machine, WorkClock, spins
+from applier.timing.worker_rules import WORKER_RULES
 from lookup.table_shape import NO_KEY, OTHER, PRIMARY, UNIQUE, TableShape
 from lookup.versions import ServerRules, parse_row_search
 
@@ -118,9 +119,7 @@ class Scenario:
             syncs,
             shared[BESIDE].processor,
             shared[HAND_OVER].processor * factor,
-            self.pool_rules.purge_threads,
-            self.pool_rules.in_worker,
-            self.pool_rules.purge_work,
+            WORKER_RULES[self.rules.name],
         )
 
     def sync_price(self, measured: TimePrice) -> TimePrice:
