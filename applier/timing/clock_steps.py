@@ -41,7 +41,8 @@ MariaDB's workers, 0 elsewhere: BESIDE: processor seconds more for each that a t
 beside others; WOKEN: seconds until one that waited is awake; LEFT_WAITING: the share of workers for
 which there is no core. CROWDING: how many times as long rows take while the coordinator asks for a
 free worker, where that is more than what its own core explains; 1 elsewhere. IN_WORKER: how many
-times the processor that they take in the only thread of a replica; 1 of MariaDB. HANDED: seconds
+times the processor that they take in the only thread of a replica, where purge has something to do
+behind them; 1 of MariaDB. HANDED: seconds
 until the coordinator is awake behind those that a transaction waits for, and its worker; 0 where
 that is part of other prices. PURGE_WORK: how many times MARKED purge takes of the
 workers' cores; 0 where nothing is synced."""
@@ -49,13 +50,13 @@ workers' cores; 0 where nothing is synced."""
 (
     ARRIVAL, PROCESSOR, WAITING, READS, EVENTS, LAST_COMMITTED, SEQUENCE_NUMBER,
     FIRST_DATABASE, END_DATABASE, SCANNED, SCAN, DOMAIN, COMMIT_ID, FLAGS, LOG_BYTES, ROOM,
-    STOPPED, MARKED, TURN_NUMBERS,
-) = range(19)  # fmt: skip
+    STOPPED, MARKED, HISTORY, TURN_NUMBERS,
+) = range(20)  # fmt: skip
 """Places in a turn: seconds, pages, events, and what the transaction depends on. SCANNED: the table
 without a key that it scans, -1 for none; SCAN: the seconds of that. ROOM: processor seconds of the
 server's other threads, for room in the buffer pool. STOPPED: seconds, part of WAITING, in which
 all workers that read pages stand still. MARKED: seconds, part of PROCESSOR, for entries of indexes
-that purge takes out later."""
+that purge takes out later. HISTORY: 1 where purge has anything to do behind it."""
 
 SHORTEST, STEPS_A_DECADE, GRID = 1e-4, 3, 17
 """Lengths of scans for which contention is known: 0.1 ms to 21 s."""
@@ -115,7 +116,7 @@ def take(clock: Clock, turn: Sequence[float], databases: Sequence[int]) -> float
     if after > may_start:
         may_start = after + numbers[HANDED]
     start = max(may_start, workers[worker])
-    work = turn[PROCESSOR] * numbers[IN_WORKER]
+    work = turn[PROCESSOR] * (numbers[IN_WORKER] if turn[HISTORY] else 1.0)
     numbers[CORES_FROM] += _crowded(numbers, start - may_start, work)
     if numbers[SEVERAL]:
         reading = numbers[COORDINATOR_TRANSACTION] + numbers[COORDINATOR_EVENT] * turn[EVENTS]

@@ -141,6 +141,8 @@ class Turn:
     """Seconds of the waiting in which all workers that read pages stand still."""
     marked: float = 0.0
     """Seconds of the processor part for entries of indexes that purge takes out later."""
+    leaves_history: bool = False
+    """Purge has something to do behind it: it does not only insert."""
 
 
 DEPENDENCIES = {
@@ -235,7 +237,7 @@ class WorkClock:
             arrival, turn.processor, turn.waiting, turn.reads, turn.events, turn.last_committed,
             turn.sequence_number, 0, len(databases), turn.scanned, turn.scan, domain,
             marks.commit_id, marks.flags, turn.log_bytes, turn.room, turn.stopped,
-            turn.marked,
+            turn.marked, turn.leaves_history,
         )  # fmt: skip
         return steps.take(self.numbers, numbers, databases)
 

@@ -203,8 +203,9 @@ def test_rows_take_longer_while_the_coordinator_of_a_5_7_asks_for_a_free_worker(
     assert [woken.take(0.0, turn) for turn in chain[:3]] == [1.0, 2.25, 3.5]
     slower = Machine(2, worker_rules=WorkerRules(rows_factor=1.5))
     handed = WorkClock(2, parallel_type="DATABASE", machine=slower)
-    assert [handed.take(0.0, Turn(1.0)) for _ in range(2)] == [1.5, 3.0]
-    assert WorkClock(1, machine=slower).take(0.0, Turn(1.0)) == 1.0
+    change = Turn(1.0, leaves_history=True)
+    assert [handed.take(0.0, turn) for turn in (change, change, Turn(1.0))] == [1.5, 3.0, 4.0]
+    assert WorkClock(1, machine=slower).take(0.0, change) == 1.0
     asleep = Machine(2, beside=1.0, worker_rules=rules)
     assert asleep.crowding(2) == 1.0
 

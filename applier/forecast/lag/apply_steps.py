@@ -55,7 +55,8 @@ class Parts(NamedTuple):
 
 class PartPrices(NamedTuple):
     """What parts cost in one scenario: seconds, those for finding rows, seconds of a byte, rows
-    read; `marked`: seconds for entries of indexes that purge takes out later.
+    read; `marked`: seconds for entries of indexes that purge takes out later; `history`: 1 where it
+    has anything to do.
 
     `table`, `scanned` (the table as a number among those that are scanned, -1 where it is not) and
     `pair` (a table's algorithm, -1 for none) are places in `Charges`; `events` and `rows` are how
@@ -71,11 +72,12 @@ class PartPrices(NamedTuple):
     rows: array[int]
     scanned: array[int]
     marked: array[float]
+    history: array[int]
 
 
 def no_prices() -> PartPrices:
     """PartPrices of nothing yet."""
-    return PartPrices._make(map(array, "ddddqqqqqd"))
+    return PartPrices._make(map(array, "ddddqqqqqdq"))
 
 
 class Run(NamedTuple):
@@ -118,12 +120,13 @@ def apply(turns: Turns, parts: Parts, prices: PartPrices, run: Run, outcome: Out
     for at in range(len(turns.arrival)):
         seconds, lookup = turns.base[at] * numbers[FACTOR], 0.0
         pages, waits, writes = 0.0, 0.0, 0.0
-        scanned, scan, marked = -1, 0.0, 0.0
+        scanned, scan, marked, history = -1, 0.0, 0.0, 0
         while part < turns.part_end[at]:
             price = parts.price[part]
             seconds += prices.seconds[price] + parts.row_bytes[part] * prices.byte_seconds[price]
             lookup += prices.lookup[price]
             marked += prices.marked[price]
+            history |= prices.history[price]
             if len(parts.pages):
                 pages += parts.pages[part]
                 waits += parts.waits[part]
@@ -146,7 +149,8 @@ def apply(turns: Turns, parts: Parts, prices: PartPrices, run: Run, outcome: Out
         turn[9], turn[10] = scanned, scan + (page_cost if scanned >= 0 else 0.0)
         turn[11], turn[12] = turns.domain[at], turns.commit_id[at]
         turn[13], turn[14] = turns.flags[at], turns.log_bytes[at]
-        turn[15], turn[16], turn[17] = waits * numbers[PAGE_ROOM], stopped, marked
+        turn[15], turn[16] = waits * numbers[PAGE_ROOM], stopped
+        turn[17], turn[18] = marked, history
         database = turns.database_end[at]
         outcome.seconds[at] = seconds + page_cost + numbers[SYNC]
         outcome.lookup[at] = lookup

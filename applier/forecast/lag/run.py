@@ -392,6 +392,7 @@ class Forecast:
                 part.changed,
                 self._scanned_place(run, part.target.table, price.algorithm),
                 price.marked,
+                price.leaves_history,
             )
             columns: tuple[array[Any], ...] = run.prices
             for column, value in zip(columns, row, strict=True):

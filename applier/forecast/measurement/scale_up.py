@@ -202,6 +202,6 @@ def _ratio(
     events = events_in_log(cell.events)
     done = 0.0
     for place in range(1, TURNS + 1):
-        turn = Turn(alone, 0.0, 0.0, events, min(place - 1, 1), place)
+        turn = Turn(alone, 0.0, 0.0, events, min(place - 1, 1), place, leaves_history=True)
         done = max(done, clock.take(0.0, turn))
     return done / (TURNS * alone)

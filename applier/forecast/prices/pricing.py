@@ -71,7 +71,8 @@ class Part(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Price:
     """Seconds of a part but for its bytes in the log; those of them spent on finding rows; seconds
-    for each byte. `marked`: seconds for entries of indexes that purge takes out later."""
+    for each byte. `marked`: seconds for entries of indexes that purge takes out later;
+    `leaves_history`: as in Work."""
 
     seconds: float
     lookup: float
@@ -80,18 +81,19 @@ class Price:
     byte_seconds: float
     touches: Touches = NOTHING
     marked: float = 0.0
+    leaves_history: bool = False
 
 
 class Work(NamedTuple):
     """What a part asks of a replica: amounts of units but for bytes, rows read, and the factor by
-    which its bytes change. `marks`: old entries of indexes stay for purge."""
+    which its bytes change. `leaves_history`: old rows and entries of indexes stay for purge."""
 
     amounts: Amounts
     algorithm: str
     reads: float
     byte_factor: float
     touches: Touches = NOTHING
-    marks: bool = False
+    leaves_history: bool = False
 
 
 class TableState:
@@ -241,10 +243,10 @@ class Pricer:
         if self.scenario.found_at_once:
             seconds, lookup = seconds - lookup, 0.0
         byte = self.prices["byte"] * work.byte_factor * factor
-        marked = self.prices.entries(work.amounts) * factor if work.marks else 0.0
+        marked = self.prices.entries(work.amounts) * factor if work.leaves_history else 0.0
         return Price(
             seconds * factor, lookup * factor, work.algorithm, work.reads, byte, work.touches,
-            marked,
+            marked, work.leaves_history,
         )  # fmt: skip
 
     def work(self, part: Part) -> Work:
