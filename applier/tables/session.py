@@ -27,6 +27,7 @@ from applier.binlog.types.numbers import decimal_to_text
 from applier.binlog.wire import decimal_bytes
 from applier.error_codes import Code
 from applier.errors import BinlagError, InputError, ReplicationError
+from applier.tables.auto_numbers import NumberSteps
 from applier.tables.catalog import Tables
 from applier.tables.ddl.ddl_session import COMMENT_VERSIONS, DdlSession
 from applier.tables.ddl.execution import (
@@ -38,7 +39,6 @@ from applier.tables.ddl.execution import (
 from applier.tables.dml.load_file import load_data
 from applier.tables.dml.row_writer import StatementSession
 from applier.tables.dml.statements import DML_STATEMENTS, execute_statement
-from applier.tables.expressions.auto_numbers import NumberSteps
 from applier.tables.expressions.operands import OLD_SERVERS, unsupported
 from applier.tables.expressions.row_expressions import Session
 from applier.tables.sql.set_statement import check_variables

@@ -45,6 +45,8 @@ LITERALS = (
     "'2001-02-03 04:05:06'", "'10:11:12'", "'10:11'", "'a' COLLATE utf8mb4_bin", "'%b%'", "'a_c'",
     "4", "3",
 )  # fmt: skip
+COMPUTED = "(n - n)", "(n * 2)", "(n % n)", "(i - 5)", "(-d)", "(NULL - n)", "0.00"
+"""Arguments of which the type, and the digits of a zero, come from an operator."""
 OPERATORS = "+ - * / DIV % MOD & | ^ << >> = <> < <= > >= <=> AND OR XOR LIKE && ||".split()
 UNARY = (
     "-{}",
@@ -87,7 +89,7 @@ def expressions(seed: int, each: int) -> Iterator[str]:
     """All of the table of functions, of operators, casts and other shapes, with arguments drawn by
     chance."""
     random_ = random.Random(seed)
-    arguments = [*LITERALS, *COLUMNS]
+    arguments = [*LITERALS, *COLUMNS, *COMPUTED]
     for name, function in sorted(EXACT_FUNCTIONS.items()):
         for count in range(function.least, min(function.most, function.least + 2, 4) + 1):
             if count == 1:

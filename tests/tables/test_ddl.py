@@ -11,10 +11,10 @@ import pytest
 
 import applier
 from applier.errors import ReplicationError
+from applier.tables.auto_numbers import NumberSteps
 from applier.tables.catalog import Tables
 from applier.tables.ddl.ddl_session import DdlSession
 from applier.tables.ddl.execution import apply_ddl
-from applier.tables.expressions.auto_numbers import NumberSteps
 from applier.tables.expressions.operands import Session
 
 SCHEMA = """CREATE TABLE d.t (id int NOT NULL, a int DEFAULT 5,

@@ -424,6 +424,27 @@ INSERT INTO shapes VALUES (1, GeomFromText('POINT(1 2)')), (2, PointFromText('PO
 """,
     ),
     (
+        ALL,
+        """
+CREATE TABLE bulk (id INT PRIMARY KEY, a BLOB, b VARBINARY(5), c BINARY(4),
+    l VARCHAR(20) CHARACTER SET latin1, n INT, d DOUBLE, m DECIMAL(8, 2), t DATETIME(6),
+    j TINYINT(1), k DATE, o TIME(3));
+INSERT INTO bulk (id) VALUES (1), (2), (3);
+UPDATE bulk SET a = CASE bulk.id WHEN 1 THEN X'0008' WHEN 2 THEN 0x4142 END WHERE id IN (1, 2, 3);
+UPDATE bulk SET b = CASE WHEN (id = 1) THEN _binary'ab' WHEN (id = 2) THEN 0x00FF ELSE b END;
+UPDATE bulk SET c = IF(id = 1, X'31', b), l = COALESCE(NULL, X'414243');
+UPDATE bulk SET d = CASE WHEN (id = 1) THEN 1.5e0 WHEN (id = 2) THEN NULL ELSE 2 END;
+UPDATE bulk SET l = CASE id WHEN 1 THEN 0.1e0 WHEN 2 THEN 2.25 ELSE 7 END;
+UPDATE bulk SET d = CASE id WHEN 1 THEN m WHEN 2 THEN d ELSE 0.1 END;
+UPDATE bulk SET m = CASE WHEN (id = 1) THEN 2.50 WHEN (id = 2) THEN 3.755 ELSE NULL END;
+UPDATE bulk SET t = CASE WHEN (id = 1) THEN '2024-02-29 12:34:56.789012' ELSE NULL END,
+    k = CASE id WHEN 2 THEN '2024-02-29' END, o = CASE id WHEN 3 THEN '-12:34:56.789' END;
+UPDATE bulk SET t = CASE id WHEN 2 THEN TIMESTAMP'2024-01-01 00:00:00' ELSE t END,
+    j = CASE WHEN (id = 1) THEN TRUE WHEN (id = 2) THEN FALSE ELSE NULL END;
+UPDATE bulk SET n = CASE WHEN (id = 1) THEN (n + 1) WHEN (id = 2) THEN -5 ELSE n END;
+""",
+    ),
+    (
         ("9.7", "mariadb"),
         """
 CREATE TABLE moments (id INT PRIMARY KEY, a DATE DEFAULT (CURRENT_DATE),

@@ -10,9 +10,9 @@ from typing import Any
 
 from applier.binlog.types import ValueRefused, from_sql
 from applier.errors import ReplicationError
+from applier.tables.auto_numbers import refuse_no_number, stored_number
 from applier.tables.definitions.altered_columns import names_in
 from applier.tables.engine import MemoryTable
-from applier.tables.expressions.auto_numbers import refuse_no_number, stored_number
 from applier.tables.expressions.defaults import (
     column_default,
     default_row,

@@ -352,11 +352,11 @@ class Statement:
 
 def _only_computes(tokens: Sequence[Token]) -> bool:
     """Whether expressions neither set a variable nor call a function that is not known here."""
-    words = {token.value for token in tokens if token.kind in ("op", "word")}
+    words = {token.value.upper() for token in tokens if token.kind in ("op", "word")}
     if words & {":=", "SELECT", "FOR"}:  # NEXT VALUE FOR
         return False
     return all(
-        called.value in EXACT_FUNCTIONS and before.value != "."
+        called.value.upper() in EXACT_FUNCTIONS and before.value != "."
         for before, called, token in zip(tokens, tokens[1:], tokens[2:], strict=False)
         if (token.kind, token.value) == ("op", "(") and called.kind in ("word", "quoted")
     )

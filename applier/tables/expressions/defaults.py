@@ -23,7 +23,7 @@ from applier.binlog.types.temporal import (
 )
 from applier.binlog.types.temporal_parse import text_moment
 from applier.errors import ReplicationError
-from applier.tables.expressions.auto_numbers import ONE_BY_ONE, NumberSteps
+from applier.tables.auto_numbers import ONE_BY_ONE, NumberSteps
 from lookup.handler import Row
 from lookup.table import Column, TableDefinition
 

@@ -37,15 +37,16 @@ from applier.tables.expressions.calls import (
     text_result,
     unchanged,
 )
-from applier.tables.expressions.comparisons import compared, comparison, text_key
+from applier.tables.expressions.choices import coalesce, elt, extreme, nullif
+from applier.tables.expressions.comparisons import comparison, text_key
 from applier.tables.expressions.operands import (
+    EXPLICIT,
     NUMERIC,
     Operand,
     OperandKind,
     Scope,
     Value,
     constant,
-    rounded_half_up,
     shared_collation,
     unsupported,
 )
@@ -53,9 +54,8 @@ from applier.tables.expressions.operators import (
     EXACT,
     arithmetic,
     checked_integer,
-    common,
     null_or,
-    typed_as,
+    signed_zero,
 )
 
 MAX_PACKET = 64 << 20
@@ -193,11 +193,12 @@ def _hex(call: Call) -> Operand:
 
 
 def _locate(call: Call) -> Operand:
-    if (len(call.arguments) > 2 and not call.arguments[2].literal) or call.arguments[
-        -1
-    ].kind is OperandKind.NULL:
+    texts, start = call.arguments[:2], call.arguments[-1]
+    if (len(call.arguments) > 2 and not start.literal) or start.kind is OperandKind.NULL:
         raise unsupported(call.sql)
-    texts = call.arguments[:2]
+    if call.dialect.is_modern and any(text.strength == EXPLICIT for text in texts):
+        # INSTR('ABC', 'a' COLLATE utf8mb4_bin) is 1 on 9.7.4
+        raise unsupported(f"{call.sql}: an explicit collation")
     plain = constant(OperandKind.TEXT, "", collation="utf8mb4_bin")
     collation, _ = shared_collation(
         [text for text in texts if text.kind is OperandKind.TEXT] or [plain]
@@ -225,21 +226,6 @@ def _locate(call: Call) -> Operand:
 
 def _instr(call: Call) -> Operand:
     return _locate(replace(call, arguments=call.arguments[::-1]))
-
-
-def _elt(call: Call) -> Operand:
-    at, *texts = call.arguments
-    shared = common(texts, call.dialect, call.sql)
-
-    def value(scope: Scope) -> Value:
-        number = at.value(scope)
-        return (
-            shared[number - 1].value(scope)
-            if number is not None and 0 < number <= len(shared)
-            else None
-        )
-
-    return typed_as(shared, value, call.sql)
 
 
 def _field(call: Call) -> Operand:
@@ -317,6 +303,11 @@ def _square_root(call: Call) -> Operand:
     return Operand(OperandKind.DOUBLE, root, call.sql)
 
 
+def whole_double(turn: Callable[[float], int], value: float, call: Call) -> float:
+    """A DOUBLE without digits: it keeps its sign when it is zero."""
+    return signed_zero(math.copysign(abs(turn(value)), value), call.sql, call.dialect)
+
+
 def _to_whole(rounding: str) -> Callable[[Call], Operand]:
     """FLOOR and CEILING. A DOUBLE stays one."""
 
@@ -326,7 +317,7 @@ def _to_whole(rounding: str) -> Callable[[Call], Operand]:
             turn = math.floor if rounding == ROUND_FLOOR else math.ceil
             return replace(
                 argument,
-                value=null_or([argument], lambda value: float(turn(value))),
+                value=null_or([argument], lambda value: whole_double(turn, value, call)),
                 sql=call.sql,
                 column=None,
             )
@@ -361,7 +352,10 @@ def _to_places(rounding: str) -> Callable[[Call], Operand]:
             number = Decimal(value)
             if rounding != ROUND_DOWN:
                 return number.quantize(places, context=EXACT).quantize(final, context=EXACT)
-            return number.quantize(places, ROUND_DOWN, EXACT).quantize(final, context=EXACT)
+            found = number.quantize(places, ROUND_DOWN, EXACT).quantize(final, context=EXACT)
+            if not found and found.is_signed():
+                raise unsupported(f"{call.sql}: a negative zero")
+            return found
 
         def whole(value: Any) -> Value:
             return checked_integer(int(compute(value)), call.sql, unsigned=argument.unsigned)
@@ -381,56 +375,7 @@ def _to_places(rounding: str) -> Callable[[Call], Operand]:
 _NO_SESSION: Any = None
 
 
-def _extreme(order: int) -> Callable[[Call], Operand]:
-    """GREATEST and LEAST."""
-
-    def build(call: Call) -> Operand:
-        kinds = {argument.kind for argument in call.arguments}
-        if OperandKind.INTEGER in kinds and kinds & {OperandKind.TEXT, OperandKind.LABELS}:
-            raise unsupported(call.sql)
-        shared = common(call.arguments, call.dialect, call.sql)
-        pick = max if order > 0 else min
-        # 5.x hands a quotient over with the digits that it shows
-        digits = max((argument.digits for argument in shared), default=0)
-        cuts = call.dialect.old and shared[0].kind is OperandKind.DECIMAL
-        key = text_key(shared_collation(shared)[0]) if shared[0].kind is OperandKind.TEXT else None
-        signs = call.dialect.old and shared[0].kind is OperandKind.INTEGER
-
-        def choose(*values: Any) -> Any:
-            if signs and max(values) >= 1 << 63:  # 5.x takes it for a negative number
-                raise unsupported(call.sql)
-            found = pick(values, key=key)
-            return rounded_half_up(found, digits) if cuts else found
-
-        return typed_as(shared, null_or(shared, choose), call.sql)
-
-    return build
-
-
 # NULL
-
-
-def _coalesce(call: Call) -> Operand:
-    shared = common(call.arguments, call.dialect, call.sql)
-
-    def value(scope: Scope) -> Value:
-        return next((found for item in shared if (found := item.value(scope)) is not None), None)
-
-    return typed_as(shared, value, call.sql)
-
-
-def _nullif(call: Call) -> Operand:
-    one, two = call.arguments
-    same = compared("=", one, two, call.dialect)
-    if one.kind is OperandKind.HEX:
-        one = replace(one, kind=OperandKind.BINARY)
-    return replace(
-        one,
-        value=lambda scope: None if same.value(scope) == 1 else one.value(scope),
-        sql=call.sql,
-        literal=False,
-        column=None,
-    )
 
 
 def _is_null(call: Call) -> Operand:
@@ -468,7 +413,7 @@ FUNCTIONS: dict[str, Function] = {
     "ASCII": Function((RAW,), integer_result(lambda value: value[0] if value else 0), 1, 1),
     "LOCATE": Function((TEXTS, TEXTS, WHOLE), _locate, 2, 3),
     "INSTR": Function((TEXTS,), _instr, 2, 2),
-    "ELT": Function((WHOLE, TEXTS), _elt, 2),
+    "ELT": Function((WHOLE, TEXTS), elt, 2),
     "FIELD": Function((TEXT_OR_INTEGER,), _field, 2),
     "HEX": Function((PRINTED_OR_BYTES,), _hex, 1, 1),
     "UNHEX": Function((RAW,), binary_result(_unhex), 1, 1),
@@ -488,10 +433,10 @@ FUNCTIONS: dict[str, Function] = {
     "PI": Function((ANY,), _pi, 0, 0),
     "MOD": Function((REAL_NUMBERS,), _modulo, 2, 2),
     "SQRT": Function((REAL_NUMBERS,), _square_root, 1, 1),
-    "GREATEST": Function((ANY,), _extreme(1), 2),
-    "LEAST": Function((ANY,), _extreme(-1), 2),
-    "COALESCE": Function((ANY,), _coalesce, 1),
-    "NULLIF": Function((ANY,), _nullif, 2, 2),
+    "GREATEST": Function((ANY,), extreme(1), 2),
+    "LEAST": Function((ANY,), extreme(-1), 2),
+    "COALESCE": Function((ANY,), coalesce, 1),
+    "NULLIF": Function((ANY,), nullif, 2, 2),
     "ISNULL": Function((ANY,), _is_null, 1, 1),
 }  # fmt: skip
 FUNCTIONS |= {alias: FUNCTIONS[name] for alias, name in _ALIASES.items()}

@@ -32,7 +32,7 @@ from applier.binlog.types.temporal import (
 )
 from applier.binlog.types.texts import TEXT_TYPES
 from applier.errors import ReplicationError
-from applier.tables.expressions.auto_numbers import ONE_BY_ONE, NumberSteps
+from applier.tables.auto_numbers import ONE_BY_ONE, NumberSteps
 from applier.tables.sql.sql_mode_flags import NO_MODES, SqlModeFlag
 from lookup.handler import Row
 from lookup.table import Column

@@ -10,6 +10,7 @@ from decimal import ROUND_DOWN, ROUND_HALF_UP, Context, Decimal, localcontext
 from typing import Any
 
 from applier.tables.expressions.operands import (
+    BYTES,
     DATES,
     Dialect,
     Operand,
@@ -28,8 +29,8 @@ from applier.tables.sql.sql_mode_flags import SqlModeFlag
 from lookup.table import Column
 
 EXACT = Context(prec=130, rounding=ROUND_HALF_UP)
-REALS = frozenset({OperandKind.DOUBLE, OperandKind.FLOAT})
 """Holds each product of two DECIMALs. Python's own context would round to 28 digits."""
+REALS = frozenset({OperandKind.DOUBLE, OperandKind.FLOAT})
 MOST_DIGITS, MOST_SCALE = 65, 30
 
 
@@ -80,8 +81,9 @@ def arithmetic(operator: str, one: Operand, two: Operand, dialect: Dialect) -> O
     left, right = as_number(one), as_number(two)
     sql = f"{one.sql} {operator} {two.sql}"
     kinds = {left.kind, right.kind}
-    if OperandKind.NULL in kinds:
-        return constant(OperandKind.NULL, None, sql=sql)
+    if OperandKind.NULL in kinds:  # NULL is a string to it, and a string a DOUBLE
+        kind = OperandKind.INTEGER if operator == "DIV" else OperandKind.DOUBLE
+        return constant(kind, None, sql=sql)
     if operator == "DIV":
         return _integer_division(left, right, sql)
     if OperandKind.DOUBLE in kinds:
@@ -103,9 +105,23 @@ def arithmetic(operator: str, one: Operand, two: Operand, dialect: Dialect) -> O
     def exact(first: Any, second: Any) -> Value:
         with localcontext(EXACT):
             number = compute(Decimal(first), Decimal(second))
-        return None if number is None else checked_decimal(EXACT.create_decimal(number), sql)
+        if number is None:
+            return None
+        if not number and operator == "%" and first < 0 and dialect.mariadb:
+            raise unsupported(f"{sql}: a negative zero")
+        if not number and _loses_scale(operator, first, second, dialect):
+            return Decimal(0)
+        return checked_decimal(EXACT.create_decimal(number), sql)
 
     return Operand(OperandKind.DECIMAL, null_or([left, right], exact), sql, digits)
+
+
+def _loses_scale(operator: str, one: Any, two: Any, dialect: Dialect) -> bool:
+    """Whether a result of zero has no digits behind the point: what equal numbers leave of each
+    other (`do_sub`, strings/decimal.cc); from 8.0 on, a product and a remainder (seen on 9.7.4)."""
+    if operator in "*%":
+        return dialect.is_modern
+    return operator in "+-" and ((one < 0) == (two < 0)) == (operator == "-")
 
 
 def _checked(
@@ -186,7 +202,7 @@ def _division(left: Operand, right: Operand, sql: str, dialect: Dialect) -> Oper
 
     5.x and MariaDB keep the whole groups of nine digits that the division makes for what is done
     next, so that 1/3*3 is 0.999999999 there and 0.9999 from 8.0 on (`do_div_mod`,
-    strings/decimal.cc). A zero has no scale, but for one that only they round to.
+    strings/decimal.cc). A zero has no scale, but for one that comes from rounding.
     """
     digits, is_modern = min(left.digits + 4, MOST_SCALE), dialect.is_modern
 
@@ -196,10 +212,10 @@ def _division(left: Operand, right: Operand, sql: str, dialect: Dialect) -> Oper
         first, second = Decimal(one), Decimal(two)
         kept = Decimal(1).scaleb(-_quotient_digits(first, second))
         number = EXACT.divide(first, second).quantize(kept, ROUND_DOWN, context=EXACT)
-        if is_modern:
-            number = number.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP, context=EXACT)
         if not number and (is_modern or not first):
             return Decimal(0)
+        if is_modern:
+            number = number.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP, context=EXACT)
         if not number and number.is_signed():  # 5.7 has no sign there, 5.6 and MariaDB keep it
             raise unsupported(f"{sql}: a negative quotient of less than its digits")
         return checked_decimal(number, sql)
@@ -374,6 +390,8 @@ def is_truth(operand: Operand, *, wanted: bool | None) -> Operand:
 
 # the type of several
 
+_TO_DOUBLE = frozenset({OperandKind.INTEGER, OperandKind.DECIMAL, OperandKind.DOUBLE})
+
 
 def common(operands: list[Operand], dialect: Dialect, sql: str) -> list[Operand]:
     """Operands of which one becomes the result (CASE, IF, COALESCE, …), as the type that they
@@ -386,23 +404,33 @@ def common(operands: list[Operand], dialect: Dialect, sql: str) -> list[Operand]
         return [
             mapped(operand, OperandKind.DECIMAL, Decimal, digits=digits) for operand in operands
         ]
-    if kinds == {OperandKind.DOUBLE} and not worked_out_of(operands, operands[0]).of_fixed:
-        return operands
+    if OperandKind.DOUBLE in kinds and kinds <= _TO_DOUBLE:
+        double = next(one for one in operands if one.kind is OperandKind.DOUBLE)
+        if not worked_out_of(operands, double).of_fixed:
+            return [_as_double(operand) for operand in operands]
     if kinds and kinds <= {OperandKind.TEXT, OperandKind.INTEGER, OperandKind.LABELS}:
         texts = [as_text(operand, dialect) for operand in operands]
         collation, strength = shared_collation(
             [text for text in texts if text.kind is OperandKind.TEXT]
         )
         return [replace(text, collation=collation, strength=strength) for text in texts]
-    if len(kinds) == 1 and kinds <= {
-        OperandKind.BINARY,
-        OperandKind.DATE,
-        OperandKind.DATETIME,
-        OperandKind.TIME,
-    }:
+    if kinds and kinds <= BYTES:
+        return [_as_bytes(operand) for operand in operands]
+    if len(kinds) == 1 and kinds <= DATES | {OperandKind.TIME}:
         digits = max(operand.digits for operand in operands)
         return [replace(operand, digits=digits) for operand in operands]
     raise unsupported(sql)
+
+
+def _as_double(operand: Operand) -> Operand:
+    if operand.kind in (OperandKind.NULL, OperandKind.DOUBLE):
+        return operand
+    return mapped(operand, OperandKind.DOUBLE, float, digits=0)
+
+
+def _as_bytes(operand: Operand) -> Operand:
+    """A literal 0x… is no number any more once it is one of several results."""
+    return replace(operand, kind=OperandKind.BINARY) if operand.kind in BYTES else operand
 
 
 def _of_one_sign(operands: list[Operand], sql: str) -> list[Operand]:

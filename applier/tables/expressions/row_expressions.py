@@ -52,7 +52,7 @@ def compile_expression(
     dialect = replace(dialect, sql_mode=dialect.sql_mode & ~spelled)
     try:
         parser = sql_parser(_plain(sql), dialect)
-        if dialect.old and any(token.value == "ESCAPE" for token in parser.tokens):
+        if dialect.old and any(token.value.upper() == "ESCAPE" for token in parser.tokens):
             # Item_func_like::print leaves it out: 5.7 forgets it (seen of 5.7.29)
             raise unsupported("ESCAPE in the expression of a generated column")
         operand = ExpressionParser(parser, definition, dialect).expression()
