@@ -82,7 +82,9 @@ def applied(
     kind = "optimistic" if is_mariadb else "LOGICAL_CLOCK"
     clock, done = WorkClock(cell.workers, machine=machine, parallel_type=kind), 0.0
     for number in range(1, cell.transactions + 1):
-        turn = Turn(alone, 0, 0, 2 * cell.events + 3, min(number - 1, 1), number)
+        turn = Turn(
+            alone, 0, 0, 2 * cell.events + 3, min(number - 1, 1), number, leaves_history=True
+        )
         done = max(done, clock.take(0.0, turn))
     beside_seconds = cell.transactions * alone
     asked = amounts(transaction=cell.transactions, event=cell.transactions * cell.events)
