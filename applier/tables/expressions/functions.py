@@ -303,7 +303,7 @@ def _square_root(call: Call) -> Operand:
     return Operand(OperandKind.DOUBLE, root, call.sql)
 
 
-def whole_double(turn: Callable[[float], int], value: float, call: Call) -> float:
+def _whole_double(turn: Callable[[float], int], value: float, call: Call) -> float:
     """A DOUBLE without digits: it keeps its sign when it is zero."""
     return signed_zero(math.copysign(abs(turn(value)), value), call.sql, call.dialect)
 
@@ -317,7 +317,7 @@ def _to_whole(rounding: str) -> Callable[[Call], Operand]:
             turn = math.floor if rounding == ROUND_FLOOR else math.ceil
             return replace(
                 argument,
-                value=null_or([argument], lambda value: whole_double(turn, value, call)),
+                value=null_or([argument], lambda value: _whole_double(turn, value, call)),
                 sql=call.sql,
                 column=None,
             )
