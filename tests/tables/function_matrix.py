@@ -46,7 +46,7 @@ LITERALS = (
     "4", "3",
 )  # fmt: skip
 COMPUTED = "(n - n)", "(n * 2)", "(n % n)", "(i - 5)", "(-d)", "(NULL - n)", "0.00"
-"""Arguments of which the type, and the digits of a zero, come from an operator."""
+"""Arguments that show the types of operators, and the digits and signs of a zero."""
 OPERATORS = "+ - * / DIV % MOD & | ^ << >> = <> < <= > >= <=> AND OR XOR LIKE && ||".split()
 UNARY = (
     "-{}",

@@ -21,7 +21,7 @@ from applier.tables.expressions.operands import (
 )
 from applier.tables.expressions.operators import common, null_or, typed_as
 
-WHOLE_KINDS = INTEGERS | DATES | {OperandKind.TIME}
+_WHOLE_KINDS = INTEGERS | DATES | {OperandKind.TIME}
 """Of columns that MySQL compares a literal with as a whole number."""
 
 
@@ -84,7 +84,7 @@ def nullif(call: Call) -> Operand:
     """NULLIF."""
     one, two = call.arguments
     becomes_number = one.literal and one.kind is OperandKind.TEXT and two.column is not None
-    if becomes_number and two.kind in WHOLE_KINDS and not call.dialect.mariadb:
+    if becomes_number and two.kind in _WHOLE_KINDS and not call.dialect.mariadb:
         # with an INT column u, NULLIF('a', u) is 0 on 5.7.29 and 9.7.4
         raise unsupported(call.sql)
     same = compared("=", one, two, call.dialect)
