@@ -85,7 +85,7 @@ UNDECIDED = (
     "UPDATE a JOIN b ON a.id = b.aid SET a.x = 1, b.y = 2 WHERE a.x = 1",
     "UPDATE a JOIN b ON a.id = b.aid SET a.id = a.id + 1",
     "UPDATE a RIGHT JOIN b ON a.id = b.aid SET a.x = 1",
-    "UPDATE a JOIN (SELECT * FROM b) c ON a.id = c.aid SET a.x = 1",
+    "UPDATE a JOIN (b, p) ON a.id = b.aid SET a.x = 1",
     "UPDATE a NATURAL JOIN b SET a.x = 1",
     "UPDATE a, b SET a.x = RAND() WHERE a.id = b.aid",
     "DELETE p FROM p JOIN f ON f.pid = p.id JOIN a ON a.id = f.id",

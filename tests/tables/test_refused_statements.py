@@ -66,9 +66,9 @@ def test_a_select_that_is_not_carried_out_is_not_called_wrong(select: str) -> No
 @pytest.mark.parametrize(
     ("sql", "number"),
     [
-        ("INSERT INTO t SELECT DISTINCT * FROM t", 1235),
+        ("INSERT INTO t SELECT SQL_CALC_FOUND_ROWS * FROM t", 1235),
         ("INSERT INTO t (a) SELECT 1 UNION SELECT 2", 1235),
-        ("INSERT INTO t (a) SELECT COUNT(*) FROM t", 1235),
+        ("INSERT INTO t (a) SELECT STD(a) FROM t", 1235),
         ("INSERT INTO t (a) SELECT a FROM t GROUP BY a", 1235),
         ("INSERT INTO t (a) SELECT t.a FROM t, t u", 1235),
         ("INSERT INTO t (a) SELECT zz FROM t, u", 1146),

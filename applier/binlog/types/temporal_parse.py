@@ -26,6 +26,8 @@ no delimiters whatever follows."""
 _TWO_DIGIT_YEARS = 70
 """Of two digits, the years from here on are of the 20th century."""
 _DISPLACEMENT = re.compile(r"([-+])([0-9]{2}):([0-5][0-9])[ \t\n\v\f\r]*")
+_ONE_MARK = re.compile(r"[^\w\s]?[0-9]")
+_MARK_OR_SPACES = re.compile(r"[ \t\n\v\f\r]+[0-9]|[^\w\s]?[0-9]")
 _FRACTION = re.compile(r"^\.?[0-9]*")
 _MOST_DISPLACEMENT_SECONDS = 14 * 3600
 TIME_LIMIT = (838 * 3600 + 59 * 60 + 59) * 1_000_000
@@ -156,7 +158,8 @@ def _read_moment(
         internal = count >= _WHOLE_MOMENT
     counted = count - cursor.text.count("T", cursor.at, run) if rules.mariadb else count
     year_length = 4 if counted in (4, 8) or counted >= 14 else 2
-    fields, spaced, delimited = _fields(cursor, internal, year_length)
+    width = year_length if internal else None
+    fields, spaced, delimited = _fields(cursor, width, single=rules.mariadb)
     if fields is None or (delimited and not spaced and with_time):
         return False, None
     values = [int(field) for field in fields] + [0] * (7 - len(fields))
@@ -206,12 +209,16 @@ def _displacement_seconds(text: str) -> int | None:
     return -seconds if found[1] == "-" else seconds
 
 
-def _fields(cursor: _Text, internal: bool, year_length: int) -> tuple[list[str] | None, bool, bool]:
+def _fields(
+    cursor: _Text, year_length: int | None, *, single: bool
+) -> tuple[list[str] | None, bool, bool]:
     """The runs of digits; whether spaces, and whether any delimiters, stood between them. None for
-    a run that is too long."""
+    a run that is too long. `year_length`: of digits without delimiters; `single`: one character of
+    punctuation delimits, and behind a second one nothing is read (MariaDB)."""
     fields: list[str] = []
     spaced = delimited = False
-    width = year_length if internal else 4
+    internal = year_length is not None
+    width = year_length or 4
     behind = cursor.at
     for at in range(7):
         if cursor.peek() not in _DIGITS or not cursor.peek():
@@ -235,7 +242,14 @@ def _fields(cursor: _Text, internal: bool, year_length: int) -> tuple[list[str] 
             elif cursor.peek() in _DIGITS:
                 break
             continue
+        behind_one = _ONE_MARK if at > 2 else _MARK_OR_SPACES
+        if single and at > 1 and not behind_one.match(cursor.text, cursor.at, cursor.end):
+            break
+        marks = 0
         while cursor.left and (cursor.peek() in _PUNCTUATION or cursor.peek() in _SPACES):
+            marks += cursor.peek() in _PUNCTUATION
+            if single and marks > 1:
+                break
             if cursor.peek() in _SPACES:
                 if at not in (2, 6):
                     return None, spaced, delimited

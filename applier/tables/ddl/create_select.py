@@ -41,7 +41,7 @@ def _chosen(tables: Tables, select: str, database: str, session: DdlSession) -> 
         chosen = read_select(parser, tables, database, None, session.expressions)
     except InputError:
         raise unsupported(f"CREATE TABLE … {select[:60]}") from None
-    if not parser.done:
+    if not parser.done or not chosen.is_of_tables:
         raise unsupported(f"CREATE TABLE … {select[:60]}")
     return chosen
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from applier.tables.ddl.ddl_session import DdlSession
-from applier.tables.dml.insert_select import SelectedColumn
+from applier.tables.dml.selects import SelectedColumn
 from applier.tables.expressions.operands import (
     EXPLICIT,
     Dialect,

@@ -15,7 +15,9 @@ from applier.errors import ReplicationError
 from applier.tables.catalog import Tables
 from applier.tables.dml.row_selection import RowSelection
 from applier.tables.dml.row_writer import Assignment, StatementRows, StatementSession, Write
-from applier.tables.dml.table_references import JoinedTable, JoinedTables, Refs
+from applier.tables.dml.selects import Subqueries, joined_tables
+from applier.tables.dml.table_references import JoinedTable, Refs
+from applier.tables.expressions.expression_parser import ExpressionParser
 from applier.tables.expressions.operands import Scope, unsupported
 from applier.tables.sql.sql_text import Parser
 from lookup.handler import Ref, Row, RowError, RowIsReferenced, traits_of
@@ -53,18 +55,19 @@ class JoinedStatement:
 
     def __init__(
         self, parser: Parser, tables: Tables, database: str, session: StatementSession,
-        rows: StatementRows,
+        rows: StatementRows, subqueries: Subqueries,
     ) -> None:  # fmt: skip
         self.parser = parser
         self.tables = tables
         self.session = session
         self.rows = rows
         self.database = database
-        self.joined = JoinedTables(parser, tables, database, session.expressions)
+        self.joined = joined_tables(parser, tables, database, session.expressions)
+        self.subqueries = subqueries
 
     def update(self) -> int:
         """`tables SET assignments [WHERE …]`; returns how many rows changed."""
-        self.joined.read()
+        self._read_tables()
         self.parser.expect("SET")
         targets = self._assignments()
         found = self._matching()
@@ -83,7 +86,7 @@ class JoinedStatement:
             names.append(self.parser.dotted_name())
         if not self.parser.accept_any("FROM", "USING"):
             raise self.parser.refuse("expected FROM or USING")
-        self.joined.read()
+        self._read_tables()
         targets = [self._named(name) for name in names]
         found = self._matching()
         self._refuse_cascades(targets, "on_delete")
@@ -97,6 +100,17 @@ class JoinedStatement:
         return self._deleted([(one.part, ref) for one in targets for ref in one.rows])
 
     # the tables that change
+
+    def _read_tables(self) -> None:
+        self.joined.read()
+        self.subqueries.around = self.joined.columns
+        self.subqueries.changed = [part.table for part in self.joined.parts]
+
+    def _reader(self) -> ExpressionParser:
+        session = self.session.expressions
+        return ExpressionParser(
+            self.parser, self.joined.columns, session.dialect, session, self.subqueries
+        )
 
     def _named(self, names: list[str]) -> _ChangedTable:
         found = [
@@ -137,7 +151,7 @@ class JoinedStatement:
         if self.parser.word() == "DEFAULT" and self.parser.op(1) not in ("(", "."):
             self.parser.at += 1
             return None
-        return self.rows.writer(column, self.joined.reader().expression())
+        return self.rows.writer(column, self._reader().expression())
 
     def _refuse_triggers(self, target: _ChangedTable, event: str) -> None:
         own = target.part.table.definition
@@ -149,7 +163,7 @@ class JoinedStatement:
         start = self.parser.at
         if any(token.value.upper() == "RAND" for token in self.parser.tokens):
             raise unsupported("RAND() in a statement on several tables")
-        selection = RowSelection.read(self.joined.reader())
+        selection = RowSelection.read(self._reader())
         if selection.order or selection.limit is not None or not self.parser.done:
             raise unsupported(self.parser.sql[self.parser.tokens[start].start :][:60])
         self.joined.take_equalities(start)

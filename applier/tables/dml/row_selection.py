@@ -1,9 +1,10 @@
-"""WHERE, ORDER BY and LIMIT of a statement: the rows that it changes, and in which order."""
+"""WHERE, ORDER BY and LIMIT of a statement: the rows that it changes or reads, and in which
+order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 from applier.tables.dml.equalities import Wanted, refs_by_unique_key, wanted_values
@@ -19,9 +20,13 @@ from applier.tables.expressions.operands import (
     truth,
     unsupported,
 )
+from applier.tables.expressions.special_calls import ExpressionGrammar
 from applier.tables.sql.sql_text import Token
 from lookup.handler import Row
 
+_BEHIND_A_NAME = ("", ",", ")", "ASC", "DESC", "HAVING", "ORDER", "LIMIT", "FOR")
+NULL_RANK = (0, 0)
+"""What `sort_key` makes of NULL."""
 SortKey = tuple[Callable[[Scope], Any], bool]
 """The value that rows are sorted by, and whether the largest comes first."""
 
@@ -41,15 +46,32 @@ class RowSelection:
     ) -> RowSelection:
         """The clauses that stand at the cursor, which passes them. `selected`: the column of a
         SELECT that ORDER BY means by a number or a name; None for what is no such column."""
+        return cls.read_condition(reader, "WHERE").read_order(reader, selected)
+
+    @classmethod
+    def read_condition(cls, reader: ExpressionParser, word: str) -> RowSelection:
+        """WHERE or HAVING at the cursor, which passes it, without an order."""
+        parser, start = reader.parser, reader.parser.at
+        if not parser.accept(word):
+            return cls(None, [], None, {})
+        chosen = truth(condition(reader.expression(), reader.dialect))
+        tokens = parser.tokens[start + 1 : parser.at]
+        return cls(chosen, [], None, wanted_values(tokens, reader.columns, reader.dialect))
+
+    def read_order(
+        self, reader: ExpressionParser, selected: Callable[[Token], Operand | None] | None = None
+    ) -> RowSelection:
+        """The same with ORDER BY and LIMIT, as `read`."""
         parser = reader.parser
-        chosen = None
-        wanted: Wanted = {}
-        if parser.accept("WHERE"):
-            start = parser.at
-            chosen = truth(condition(reader.expression(), reader.dialect))
-            wanted = wanted_values(parser.tokens[start : parser.at], reader.columns, reader.dialect)
-        order = _order(reader, selected) if parser.accept("ORDER", "BY") else []
-        return cls(chosen, order, parser.integer() if parser.accept("LIMIT") else None, wanted)
+        order = []
+        if parser.accept("ORDER", "BY"):
+            for operand, word in ordered_by(reader, selected):
+                if operand.literal:
+                    raise unsupported(f"ORDER BY {operand.sql}")
+                order.append((sort_key(operand), word == "DESC"))
+        return replace(
+            self, order=order, limit=parser.integer() if parser.accept("LIMIT") else None
+        )
 
     def refs(
         self,
@@ -86,33 +108,32 @@ class RowSelection:
         return [(ref, row) for ref, _, row in found[:limit]]
 
 
-def _order(
-    reader: ExpressionParser, selected: Callable[[Token], Operand | None] | None
-) -> list[SortKey]:
-    found = []
+def ordered_by(
+    reader: ExpressionGrammar, selected: Callable[[Token], Operand | None] | None = None
+) -> Iterator[tuple[Operand, str]]:
+    """The list of ORDER BY or GROUP BY at the cursor, which passes it: each expression with ASC,
+    DESC or nothing. `selected` as of `RowSelection.read`."""
     while True:
         operand = _selected(reader, selected) or reader.expression()
-        if operand.literal:
-            raise unsupported(f"ORDER BY {operand.sql}")
-        found.append((_sort_key(operand), reader.parser.accept_any("DESC", "ASC") == "DESC"))
+        yield operand, reader.parser.accept_any("DESC", "ASC")
         if not reader.parser.accept(","):
-            return found
+            return
 
 
 def _selected(
-    reader: ExpressionParser, selected: Callable[[Token], Operand | None] | None
+    reader: ExpressionGrammar, selected: Callable[[Token], Operand | None] | None
 ) -> Operand | None:
     """A column of the SELECT that stands alone at the cursor, which passes it."""
     parser = reader.parser
     if selected is None or parser.done:
         return None
-    is_alone = (parser.op(1) or parser.word(1)) in ("", ",", ")", "ASC", "DESC", "LIMIT", "FOR")
+    is_alone = (parser.op(1) or parser.word(1)) in _BEHIND_A_NAME
     found = selected(parser.tokens[parser.at]) if is_alone else None
     parser.at += found is not None
     return found
 
 
-def _sort_key(operand: Operand) -> Callable[[Scope], Any]:
+def sort_key(operand: Operand) -> Callable[[Scope], Any]:
     """NULL first, then by value."""
     if operand.kind in (OperandKind.LABELS, OperandKind.JSON, OperandKind.OTHER):
         raise unsupported(f"ORDER BY {operand.sql}")
@@ -124,6 +145,6 @@ def _sort_key(operand: Operand) -> Callable[[Scope], Any]:
 
     def of(scope: Scope) -> Any:
         value = operand.value(scope)
-        return (0, 0) if value is None else (1, value if key is None else key(value))
+        return NULL_RANK if value is None else (1, value if key is None else key(value))
 
     return of

@@ -15,7 +15,7 @@ from typing import Any
 from applier.binlog.types import ValueRefused
 from applier.errors import InputError, ReplicationError
 from applier.tables.catalog import Tables
-from applier.tables.dml.insert_select import Subqueries, read_select
+from applier.tables.dml.insert_select import read_select
 from applier.tables.dml.joined_statements import JoinedStatement
 from applier.tables.dml.row_selection import RowSelection
 from applier.tables.dml.row_writer import (
@@ -26,6 +26,7 @@ from applier.tables.dml.row_writer import (
     of_row,
     of_value,
 )
+from applier.tables.dml.selects import Subqueries
 from applier.tables.dml.table_references import JOINING, NO_ALIAS
 from applier.tables.engine import MemoryTable
 from applier.tables.expressions.defaults import implicit_default, is_evaluated
@@ -102,7 +103,8 @@ class Statement:
         fires."""
         name = self.parser.table_name(self.database)
         self.table_name = ".".join(name)
-        table = self.subqueries.changed = self.tables.named(*name)
+        table = self.tables.named(*name)
+        self.subqueries.changed = (table,)
         self.tables.triggers.refuse(*name, *events)
         table.open()
         if any(column.system_time for column in table.definition.columns):
@@ -269,6 +271,7 @@ class Statement:
         table = self.table("UPDATE")
         self.rows.refuse_checks(table.definition)
         named = self._under_alias(table.definition)
+        self.subqueries.around = VisibleColumns.of(named)
         self.parser.expect("SET")
         assignments = self._assignments(named)
         changed = 0
@@ -292,6 +295,7 @@ class Statement:
             return self._joined().delete()
         table = self.table("DELETE")
         named = self._under_alias(table.definition)
+        self.subqueries.around = VisibleColumns.of(named)
         self._partitions(table)
         refs = self._matching(table, named)
         for ref in refs:
@@ -313,7 +317,9 @@ class Statement:
         return found
 
     def _joined(self) -> JoinedStatement:
-        return JoinedStatement(self.parser, self.tables, self.database, self.session, self.rows)
+        return JoinedStatement(
+            self.parser, self.tables, self.database, self.session, self.rows, self.subqueries
+        )
 
     def _under_alias(self, definition: TableDefinition) -> TableDefinition:
         """The definition under the alias that stands at the cursor, whose columns have no other

@@ -1,8 +1,8 @@
 """The tables of a statement that reads or changes several: names, joins and their conditions
 (`table_references` of sql/sql_yacc.yy).
 
-The rows of a join are those of its tables side by side. Outer joins to the right, NATURAL, joins
-in parentheses and derived tables are refused.
+The rows of a join are those of its tables side by side. Outer joins to the right, NATURAL and joins
+in parentheses are refused.
 """
 
 from __future__ import annotations
@@ -65,12 +65,14 @@ class JoinedTable:
     outer: bool = False
     conditions: list[Condition] = field(default_factory=list)
     equalities: list[_Equality] = field(default_factory=list)
+    candidates: Callable[[Row], Iterable[tuple[Ref, Row]]] | None = None
+    """The rows that may go with a row of the tables before, once they are read."""
 
     def joined(
         self, found: Iterable[tuple[Refs, Row]], session: Session
     ) -> Iterator[tuple[Refs, Row]]:
         """The rows so far with each row of this table that its conditions take."""
-        candidates = self._candidates(session)
+        candidates = self.candidates = self.candidates or self._candidates(session)
         for refs, row in found:
             matched = False
             for ref, own in candidates(row):
@@ -100,14 +102,25 @@ class JoinedTable:
 
 
 class JoinedTables:
-    """The tables of a FROM clause, or between UPDATE and SET."""
+    """The tables of a FROM clause, or between UPDATE and SET; none of a SELECT without FROM.
+    `around`: what they may name in conditions, too. `read_derived`: passes a SELECT that stands in
+    place of a table."""
 
-    def __init__(self, parser: Parser, tables: Tables, database: str, session: Session) -> None:
+    def __init__(
+        self,
+        parser: Parser,
+        tables: Tables,
+        database: str,
+        session: Session,
+        around: VisibleColumns | None = None,
+        read_derived: Callable[[], MemoryTable] | None = None,
+    ) -> None:
         self.parser = parser
         self.tables = tables
         self.database = database
         self.session = session
-        self.columns = VisibleColumns()
+        self.columns = VisibleColumns(around)
+        self.read_derived = read_derived
         self.parts: list[JoinedTable] = []
         self.merges_columns = False
         """Whether USING makes one column of two."""
@@ -144,17 +157,25 @@ class JoinedTables:
         which they are not need not be joined."""
         self._equalities(start, of_outer=False)
 
-    def rows(self) -> Iterator[tuple[Refs, Row]]:
-        """The rows of the join, in no order that means anything."""
-        found: Iterator[tuple[Refs, Row]] = iter([((), ())])
+    def rows(self, around: Row = ()) -> Iterator[tuple[Refs, Row]]:
+        """The rows of the join behind a row of what is around it, in no order that means anything.
+        The tables are read once."""
+        found: Iterator[tuple[Refs, Row]] = iter([((), around)])
         for part in self.parts:
             found = part.joined(found, self.session)
         return found
 
     def _table(self, *, outer: bool) -> None:
         parser = self.parser
+        if parser.op() == "(" and parser.word(1) == "SELECT" and self.read_derived is not None:
+            parser.expect("(")
+            table = self.read_derived()
+            parser.expect(")")
+            parser.accept("AS")
+            self._add(table, replace(table.definition, name=parser.name()), outer=outer)
+            return
         if parser.op() in ("(", "{"):
-            raise unsupported("a derived table")
+            raise unsupported("joins in parentheses")
         if parser.word() == "JSON_TABLE" and parser.op(1) == "(":
             raise unsupported("JSON_TABLE")
         name = parser.table_name(self.database)
@@ -165,6 +186,9 @@ class JoinedTables:
         _pass_index_hints(parser)
         if parser.word() in ("PARTITION", "FOR"):
             raise unsupported(f"`{name[1]}` {parser.word()} …")
+        self._add(table, definition, outer=outer)
+
+    def _add(self, table: MemoryTable, definition: TableDefinition, *, outer: bool) -> None:
         start = self.columns.add(definition).start
         self.parts.append(JoinedTable(table, definition, start, outer))
 

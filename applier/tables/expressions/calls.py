@@ -19,7 +19,7 @@ from applier.tables.expressions.operands import (
     shared_collation,
     unsupported,
 )
-from applier.tables.expressions.operators import null_or, worked_out_of
+from applier.tables.expressions.operators import as_shown, null_or, worked_out_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +135,8 @@ class Function:
             self.domains[min(at, last)].take(argument, name, dialect)
             for at, argument in enumerate(arguments)
         ]
-        return worked_out_of(arguments, self.build(Call(name, taken, dialect)))
+        found = worked_out_of(arguments, self.build(Call(name, taken, dialect)))
+        return as_shown(found, dialect)
 
 
 def text_result(

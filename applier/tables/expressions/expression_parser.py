@@ -7,9 +7,8 @@ Each rule of the grammar is one method. What the grammar knows and this does not
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from decimal import Decimal
 
 from applier.binlog.charsets import ALIASES, CHARSETS, charset_of_collation_name, literal_bytes
 from applier.errors import ReplicationError
@@ -26,9 +25,9 @@ from applier.tables.expressions.literals import (
     moment_literal,
     number_literal,
     string_literal,
+    user_variable,
 )
 from applier.tables.expressions.operands import (
-    COLUMN,
     EXPLICIT,
     Dialect,
     Operand,
@@ -54,7 +53,11 @@ from applier.tables.expressions.operators import (
 )
 from applier.tables.expressions.row_values import at_row, row_among, row_compared
 from applier.tables.expressions.shape_functions import SHAPE_FUNCTIONS
-from applier.tables.expressions.special_calls import SPECIAL_CALLS, SubqueryReader
+from applier.tables.expressions.special_calls import (
+    SPECIAL_CALLS,
+    ExpressionGrammar,
+    SubqueryReader,
+)
 from applier.tables.expressions.text_functions import TEXT_FUNCTIONS
 from applier.tables.expressions.visible_columns import UNKNOWN_COLUMN, VisibleColumns
 from applier.tables.sql.quoting import hex_bytes
@@ -88,7 +91,8 @@ def sql_parser(sql: str, dialect: Dialect) -> Parser:
 
 class ExpressionParser:
     """`session`: where user variables have values, and so types; None where an expression cannot
-    have any. `subqueries`: None where they are refused. Implements `ExpressionGrammar`."""
+    have any. `subqueries`: None where they are refused. `calls`: functions with a grammar of their
+    own. Implements `ExpressionGrammar`."""
 
     def __init__(
         self,
@@ -97,9 +101,11 @@ class ExpressionParser:
         dialect: Dialect,
         session: Session | None = None,
         subqueries: SubqueryReader | None = None,
+        calls: Mapping[str, Callable[[ExpressionGrammar], Operand]] = SPECIAL_CALLS,
     ) -> None:
         self.parser = parser
         self.subqueries = subqueries
+        self.calls = calls
         self.columns = (
             VisibleColumns.of(columns) if isinstance(columns, TableDefinition) else columns
         )
@@ -361,7 +367,7 @@ class ExpressionParser:
     def _word(self) -> Operand:
         parser = self.parser
         word = parser.word()
-        special = SPECIAL_CALLS.get(word)
+        special = self.calls.get(word)
         if parser.op(1) == "(":
             parser.at += 1
             if special is not None:
@@ -450,16 +456,7 @@ class ExpressionParser:
             raise unsupported(word)
         if word == "@":
             word += self.parser.name()
-        value = self.session.variables.get(word[1:].lower())
-        if value is None:
-            return constant(OperandKind.NULL, None, sql=word)
-        kind = _VARIABLE_KINDS[type(value)]
-        digits = max(-int(value.as_tuple().exponent), 0) if isinstance(value, Decimal) else 0
-        unsigned = isinstance(value, int) and value >= 1 << 63
-        return replace(
-            constant(kind, value, sql=word, digits=int(digits), unsigned=unsigned, strength=COLUMN),
-            literal=False,
-        )
+        return user_variable(word, self.session.variables.get(word[1:].lower()))
 
     # calls
 
@@ -489,10 +486,3 @@ _OF_CURSORS = frozenset({"ISOPEN", "ROWCOUNT", "FOUND", "NOTFOUND"})
 _FROZEN = frozenset({"TIME", "TIMESTAMP"})
 """A definition has them as CAST with the digits that its column had then (5.7.29, 9.7.4, MariaDB
 10.11.18), which a later ALTER TABLE does not change."""
-_VARIABLE_KINDS: Mapping[type, OperandKind] = {
-    int: OperandKind.INTEGER,
-    Decimal: OperandKind.DECIMAL,
-    float: OperandKind.DOUBLE,
-    str: OperandKind.TEXT,
-    bytes: OperandKind.BINARY,
-}

@@ -1,13 +1,31 @@
-"""Literals of SQL as operands, in the character set that they are in."""
+"""Literals of SQL as operands, in the character set that they are in, and user variables."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 
 from applier.binlog.charsets import Charset, charset, charset_of_collation_name, literal_bytes
 from applier.tables.expressions.comparisons import moment_of
-from applier.tables.expressions.operands import Dialect, Operand, OperandKind, constant, unsupported
+from applier.tables.expressions.operands import (
+    COLUMN,
+    Dialect,
+    Operand,
+    OperandKind,
+    Value,
+    constant,
+    unsupported,
+)
+
+_VARIABLE_KINDS: Mapping[type, OperandKind] = {
+    int: OperandKind.INTEGER,
+    Decimal: OperandKind.DECIMAL,
+    float: OperandKind.DOUBLE,
+    str: OperandKind.TEXT,
+    bytes: OperandKind.BINARY,
+}
 
 
 def number_literal(text: str) -> Operand:
@@ -27,6 +45,19 @@ def number_literal(text: str) -> Operand:
     if len(decimal.as_tuple().digits) > 65 or digits > 30:
         raise unsupported(f"the number {text[:80]}")
     return constant(OperandKind.DECIMAL, decimal, sql=text[:40], digits=digits)
+
+
+def user_variable(word: str, value: Value) -> Operand:
+    """@word with its value, which gives it a type."""
+    if value is None:
+        return constant(OperandKind.NULL, None, sql=word)
+    kind = _VARIABLE_KINDS[type(value)]
+    digits = max(-int(value.as_tuple().exponent), 0) if isinstance(value, Decimal) else 0
+    unsigned = isinstance(value, int) and value >= 1 << 63
+    return replace(
+        constant(kind, value, sql=word, digits=digits, unsigned=unsigned, strength=COLUMN),
+        literal=False,
+    )
 
 
 def bit_bytes(literal: str) -> bytes:

@@ -25,6 +25,9 @@ from lookup.table import Column
 _SHORT_DATES, _LONG_DATES = 991231, 10000101
 """The last YYMMDD, the first YYYYMMDD."""
 _SIGN = re.compile(r"[ \t\n\v\f\r]*([-+]?)[ \t\n\v\f\r]*")
+_LIKE_A_DATE = re.compile(r"\d+[^\w\s:.]|\d+[tT]|\d+(?:[:.]\d+)+(?:\s+\d|[^\w\s:.])")
+"""Of which MariaDB reads the date or the time before it, by rules that are not known here."""
+_WHOLE_DATE = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d*)?\s*")
 _DIGITS_AND_T = re.compile(r"[0-9]+T[0-9]")
 _SHORTEST_MOMENT = 12
 """Characters from which on a text for a TIME is first read as a moment."""
@@ -93,6 +96,8 @@ def time_of_text(text: str, digits: int, dialect: Dialect, *, cuts: bool) -> tup
     text = text[sign.end() :]
     if not text[:1].isdigit():
         return 0, 0
+    if _LIKE_A_DATE.match(text) and not _WHOLE_DATE.fullmatch(text):
+        raise unsupported(f"'{text[:40]}' as a TIME")
     if _DIGITS_AND_T.match(text) is None:
         text = text.replace("T", " ")
     dates = DateRules(invalid_dates=True, mariadb=True)

@@ -232,6 +232,7 @@ class Operand:
     literal: bool = False
     column: Column | None = None
     of_fixed: bool = False  # worked out from a FLOAT(M,D) or DOUBLE(M,D)
+    of_groups: bool = False  # a DECIMAL from a temporary table; which digits its text has is open
 
     @property
     def is_bytes(self) -> bool:
@@ -385,7 +386,7 @@ def as_text(operand: Operand, dialect: Dialect) -> Operand:
         return _printed(operand, dialect, str)
     if kind is OperandKind.YEAR:
         return _printed(operand, dialect, lambda value: f"{value:04d}")
-    if kind is OperandKind.DECIMAL:
+    if kind is OperandKind.DECIMAL and not operand.of_groups:
         return _printed(operand, dialect, lambda value: f"{rounded_half_up(value, digits):f}")
     if kind is OperandKind.DOUBLE:
         return _printed(operand, dialect, _short_double)

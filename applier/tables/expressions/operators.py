@@ -21,6 +21,7 @@ from applier.tables.expressions.operands import (
     as_text,
     constant,
     mapped,
+    rounded_half_up,
     shared_collation,
     truth,
     unsupported,
@@ -68,6 +69,11 @@ def checked_decimal(number: Decimal, sql: str) -> Decimal:
     return number if number or not number.is_signed() else Decimal(0)
 
 
+def digits_behind_point(number: Decimal | int) -> int:
+    """How many a number is written with."""
+    return max(-int(Decimal(number).as_tuple().exponent), 0)
+
+
 _COMPUTE: dict[str, Callable[[Any, Any], Any]] = {
     "+": lambda one, two: one + two,
     "-": lambda one, two: one - two,
@@ -113,7 +119,8 @@ def arithmetic(operator: str, one: Operand, two: Operand, dialect: Dialect) -> O
             return Decimal(0)
         return checked_decimal(EXACT.create_decimal(number), sql)
 
-    return Operand(OperandKind.DECIMAL, null_or([left, right], exact), sql, digits)
+    found = Operand(OperandKind.DECIMAL, null_or([left, right], exact), sql, digits)
+    return as_shown(worked_out_of([left, right], found), dialect)
 
 
 def _loses_scale(operator: str, one: Any, two: Any, dialect: Dialect) -> bool:
@@ -165,11 +172,23 @@ def has_fixed_digits(column: Column | None) -> bool:
 
 
 def worked_out_of(arguments: list[Operand], result: Operand) -> Operand:
-    """A result that knows whether it is a double made of a FLOAT(M,D) or DOUBLE(M,D)."""
+    """A result that knows whether it is a double made of a FLOAT(M,D) or DOUBLE(M,D), or a DECIMAL
+    made of one of groups."""
     fixed = any(
         one.of_fixed or (one.kind in REALS and has_fixed_digits(one.column)) for one in arguments
     )
-    return replace(result, of_fixed=True) if fixed and result.kind in REALS else result
+    grouped = any(one.of_groups for one in arguments)
+    if fixed and result.kind in REALS:
+        return replace(result, of_fixed=True)
+    return replace(result, of_groups=True) if grouped else result
+
+
+def as_shown(result: Operand, dialect: Dialect) -> Operand:
+    """What a function or an operator makes of an AVG, which has more digits than it shows: 8.0 and
+    later round it (seen on 9.7.4)."""
+    if result.kind is not OperandKind.DECIMAL or not result.of_groups or not dialect.is_modern:
+        return result
+    return mapped(result, result.kind, lambda value: rounded_half_up(value, result.digits))
 
 
 def remainder(one: Any, two: Any) -> Any:
@@ -220,7 +239,8 @@ def _division(left: Operand, right: Operand, sql: str, dialect: Dialect) -> Oper
             raise unsupported(f"{sql}: a negative quotient of less than its digits")
         return checked_decimal(number, sql)
 
-    return Operand(OperandKind.DECIMAL, null_or([left, right], compute), sql, digits)
+    found = Operand(OperandKind.DECIMAL, null_or([left, right], compute), sql, digits)
+    return worked_out_of([left, right], found)
 
 
 def _integer_division(left: Operand, right: Operand, sql: str) -> Operand:
@@ -255,9 +275,10 @@ def negative(operand: Operand, dialect: Dialect) -> Operand:
         return mapped(
             inner, OperandKind.DOUBLE, lambda value: signed_zero(-value, sql, dialect), sql=sql
         )
-    return mapped(
+    found = mapped(
         inner, inner.kind, lambda value: checked_decimal(EXACT.minus(value), sql), sql=sql
     )
+    return as_shown(found, dialect)
 
 
 _BITS: dict[str, Callable[[int, int], int]] = {
@@ -455,7 +476,8 @@ def typed_as(operands: list[Operand], value: Callable[[Scope], Value], sql: str)
     first = next(
         (operand for operand in operands if operand.kind is not OperandKind.NULL), operands[0]
     )
-    return replace(first, value=value, sql=sql, literal=False, column=None)
+    found = replace(first, value=value, sql=sql, literal=False, column=None)
+    return worked_out_of(operands, found)
 
 
 def choice(

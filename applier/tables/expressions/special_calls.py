@@ -48,12 +48,16 @@ class SubqueryReader(Protocol):
     def scalar(self) -> Operand:
         """Of (SELECT …), which is one value."""
 
+    def exists(self) -> Operand:
+        """Of EXISTS (SELECT …)."""
+
 
 class ExpressionGrammar(Protocol):
     """The rules of the grammar that arguments are read by. Each passes what it reads."""
 
     parser: Parser
     dialect: Dialect
+    subqueries: SubqueryReader | None
 
     def expression(self) -> Operand:
         """Any expression (`expr`)."""
@@ -296,6 +300,15 @@ def _last_insert_id(rules: ExpressionGrammar) -> Operand:
     return Operand(OperandKind.INTEGER, value, "LAST_INSERT_ID()", unsigned=True)
 
 
+def _exists(rules: ExpressionGrammar) -> Operand:
+    rules.parser.expect("(")
+    if rules.subqueries is None or rules.parser.word() != "SELECT":
+        raise unsupported("EXISTS")
+    found = rules.subqueries.exists()
+    rules.parser.expect(")")
+    return found
+
+
 def _equal(order: Callable[..., int | None]) -> Callable[..., bool | None]:
     return lambda scope: order(scope) == 0
 
@@ -320,5 +333,6 @@ SPECIAL_CALLS: Mapping[str, Callable[[ExpressionGrammar], Operand]] = {
     "TIMESTAMPDIFF": _timestamp_difference,
     "NAME_CONST": _name_const,
     "DEFAULT": _default,
+    "EXISTS": _exists,
 }
 """By the word that they begin with. The cursor stands behind it."""

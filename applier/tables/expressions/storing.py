@@ -165,6 +165,8 @@ def _text_of(target: StoreColumn) -> Callable[[Any], str]:
     see only those that it shows."""
     operand = target.operand
     shown = operand.column if target.column.type.endswith(("text", "blob")) else None
+    if operand.of_groups:
+        raise target.unknown()
     if operand.kind is OperandKind.DECIMAL:
         width = 0 if shown is None else zerofill_width(shown)
         return lambda value: f"{value:f}".rjust(width, "0")

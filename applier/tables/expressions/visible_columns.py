@@ -1,6 +1,7 @@
 """The columns that an expression may name: of one table, or of tables that are joined.
 
-All of them stand in one row, table by table.
+All of them stand in one row, table by table; in a subquery behind those of the SELECT or statement
+around it.
 """
 
 from __future__ import annotations
@@ -31,14 +32,23 @@ class VisibleTable:
 
 
 class VisibleColumns:
-    """`shared`: names in USING, which mean the first table that has them. `read`: positions that
+    """`around`: what a subquery may name, too, where it has no column of this name itself.
+    `shared`: names in USING, which mean the first table that has them. `read`: positions that
     expressions named."""
 
-    def __init__(self) -> None:
+    def __init__(self, around: VisibleColumns | None = None) -> None:
+        self.around = around
         self.tables: list[VisibleTable] = []
         self.shared: set[str] = set()
         self.read: set[int] = set()
-        self.width = 0
+        self.start: int = 0 if around is None else around.width
+        """Where the columns of the own tables begin."""
+        self.width: int = self.start
+
+    @property
+    def reads_around(self) -> bool:
+        """Whether expressions named a column of a SELECT or statement around this one."""
+        return any(at < self.start for at in self.read)
 
     @classmethod
     def of(cls, definition: TableDefinition) -> VisibleColumns:
@@ -73,14 +83,21 @@ class VisibleColumns:
 
     def use(self, names: list[str]) -> tuple[int, Column]:
         """As `find`, for an expression."""
-        found = self.find(names)
+        is_around = self.around is not None and not self._places(names) and self._is_around(names)
+        found = self.around.use(names) if self.around and is_around else self.find(names)
         self.read.add(found[0])
         return found
 
     def place(self, names: list[str]) -> tuple[int, Column] | None:
-        """As `find`; None where that raises an error."""
+        """As `find`, around this one, too; None where that raises an error."""
         found = self._places(names)
+        if not found and self.around is not None:
+            return self.around.place(names)
         return found[0] if found and self._is_one(names, found) else None
+
+    def _is_around(self, names: list[str]) -> bool:
+        around = self.around
+        return around is not None and bool(around._places(names) or around._is_around(names))
 
     def _is_one(self, names: list[str], found: list[tuple[int, Column]]) -> bool:
         return len(found) == 1 or (len(names) == 1 and names[0].lower() in self.shared)
