@@ -237,12 +237,14 @@ class Subqueries:
         if own.kind is not OperandKind.INTEGER and not (is_known and own.kind in _AS_A_VALUE):
             raise unsupported(f"(SELECT {own.sql} …)")
 
-        def one(scopes: list[Scope]) -> Value:
-            if len(scopes) > 1:
-                raise ReplicationError(1242, "Subquery returns more than 1 row")
-            return own.value(scopes[0]) if scopes else None
+        values_beside = self._beside(select, lambda scopes: [own.value(one) for one in scopes])
 
-        value = self._beside(select, one)
+        def value(scope: Scope) -> Value:
+            values = values_beside(scope)
+            if len(values) > 1:
+                raise ReplicationError(1242, "Subquery returns more than 1 row")
+            return values[0] if values else None
+
         return replace(own, value=value, sql="(SELECT …)", literal=False, column=None)
 
     def exists(self) -> Operand:

@@ -46,7 +46,8 @@ def extreme(order: int) -> Callable[[Call], Operand]:
 
     def build(call: Call) -> Operand:
         kinds = {argument.kind for argument in call.arguments}
-        if OperandKind.INTEGER in kinds and kinds & {OperandKind.TEXT, OperandKind.LABELS}:
+        is_mixed = OperandKind.INTEGER in kinds and kinds & {OperandKind.TEXT, OperandKind.LABELS}
+        if is_mixed or OperandKind.JSON in kinds:
             raise unsupported(call.sql)
         shared = common(call.arguments, call.dialect, call.sql)
         pick, kind = max if order > 0 else min, shared[0].kind

@@ -437,6 +437,8 @@ def common(operands: list[Operand], dialect: Dialect, sql: str) -> list[Operand]
         return [replace(text, collation=collation, strength=strength) for text in texts]
     if kinds and kinds <= BYTES:
         return [_as_bytes(operand) for operand in operands]
+    if kinds == {OperandKind.JSON}:
+        return operands
     if len(kinds) == 1 and kinds <= DATES | {OperandKind.TIME}:
         digits = max(operand.digits for operand in operands)
         return [replace(operand, digits=digits) for operand in operands]
