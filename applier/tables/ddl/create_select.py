@@ -38,7 +38,7 @@ def _chosen(tables: Tables, select: str, database: str, session: DdlSession) -> 
     parser = Parser(select, session.lexis)
     parser.accept("AS")
     try:
-        chosen = read_select(parser, tables, database, None, session.expressions)
+        chosen = read_select(parser, tables, database, None, session.expressions, {})
     except InputError:
         raise unsupported(f"CREATE TABLE … {select[:60]}") from None
     if not parser.done or not chosen.is_of_tables:

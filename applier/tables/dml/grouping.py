@@ -15,12 +15,14 @@ from dataclasses import dataclass, replace
 from datetime import timezone
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from functools import partial
-from typing import Any
+from functools import partial, reduce
+from operator import and_, or_, xor
+from typing import Any, TypeVar
 
-from applier.tables.dml.row_selection import NULL_RANK, ordered_by, sort_key
+from applier.tables.dml.row_selection import NULL_RANK, SortKey, ordered_by, sort_key
 from applier.tables.expressions.comparisons import text_key
 from applier.tables.expressions.operands import (
+    INTEGERS,
     NUMBERS,
     Operand,
     OperandKind,
@@ -43,7 +45,9 @@ from applier.tables.expressions.special_calls import ExpressionGrammar
 from applier.tables.expressions.visible_columns import VisibleColumns
 from lookup.handler import Row
 
-AGGREGATES = frozenset({"COUNT", "SUM", "AVG", "MIN", "MAX"})
+_ALL_BITS = (1 << 64) - 1
+_BITS = {"BIT_AND": (and_, _ALL_BITS), "BIT_OR": (or_, 0), "BIT_XOR": (xor, 0)}
+AGGREGATES = frozenset({"COUNT", "SUM", "AVG", "MIN", "MAX", *_BITS})
 """Those whose arguments have no grammar of their own. Others are refused as unknown."""
 _COMPARED_AS_THEY_ARE = frozenset(
     {
@@ -63,6 +67,7 @@ _MOST_COMPARED = 255
 """Characters or bytes, below a max_sort_length and a group_concat_max_len of 1024 in each character
 set."""
 
+_T = TypeVar("_T")
 Key = Callable[[Value], Hashable]
 
 
@@ -89,26 +94,14 @@ class Aggregates:
         return row[: self.columns.width] + tuple(compute(scopes) for compute in self._functions)
 
     def _call(self, name: str, rules: ExpressionGrammar) -> Operand:
-        parser = rules.parser
-        parser.expect("(")
-        before, self.columns.read = self.columns.read, set()
-        counts_rows = name == "COUNT" and parser.accept("*")
-        if counts_rows:
-            parser.expect(")")
-            arguments, distinct = [], False
-        else:
-            distinct = parser.accept("DISTINCT")
-            arguments = rules.arguments()
-        own, self.columns.read = self.columns.read, before | self.columns.read
+        distinct, arguments = self._own(rules, _arguments)
         sql = f"{name}({', '.join(one.sql for one in arguments) or '*'})"
-        if parser.word() == "OVER":
-            raise unsupported(f"{sql} OVER")
-        if own and max(own) < self.columns.start:
-            raise unsupported(f"{sql} of columns around a subquery")
         if name == "COUNT":
             return self._count(arguments, sql, distinct=distinct)
         if len(arguments) != 1:
             raise unsupported(sql)
+        if name in _BITS:
+            return self._bits(arguments[0], sql, *_BITS[name])
         if name in ("MIN", "MAX"):
             return self._extreme(arguments[0], sql, min if name == "MIN" else max)
         total = self._sum(arguments[0], sql, distinct=distinct)
@@ -123,18 +116,9 @@ class Aggregates:
     def _joined(self, rules: ExpressionGrammar) -> Operand:
         """GROUP_CONCAT. Raises ReplicationError 1235 where its order is left open, and for a text
         that group_concat_max_len may cut, which no log has."""
-        parser = rules.parser
-        parser.expect("(")
-        distinct, pieces = parser.accept("DISTINCT"), [rules.expression()]
-        while parser.accept(","):
-            pieces.append(rules.expression())
-        order = []
-        if parser.accept("ORDER", "BY"):
-            order = [(sort_key(one), word == "DESC") for one, word in ordered_by(rules)]
-        separator = parser.text() if parser.accept("SEPARATOR") else ","
-        parser.expect(")")
+        distinct, pieces, order, separator = self._own(rules, _pieces)
         text = rules.call("CONCAT", pieces)
-        if text.kind is not OperandKind.TEXT or parser.word() == "OVER":
+        if text.kind is not OperandKind.TEXT:
             raise unsupported(f"GROUP_CONCAT({text.sql})")
         keys = [grouping_key(one) for one in pieces] if distinct else []
 
@@ -160,6 +144,18 @@ class Aggregates:
             return found if full else None
 
         return self._added(compute, text, f"GROUP_CONCAT({text.sql})")
+
+    def _own(self, rules: ExpressionGrammar, read: Callable[[ExpressionGrammar], _T]) -> _T:
+        """What stands in the parentheses of a function of this SELECT. Raises ReplicationError 1235
+        for one of a SELECT around it, and for a window."""
+        before, self.columns.read = self.columns.read, set()
+        found = read(rules)
+        own, self.columns.read = self.columns.read, before | self.columns.read
+        if own and max(own) < self.columns.start:
+            raise unsupported("an aggregate function of columns around a subquery")
+        if rules.parser.word() == "OVER":
+            raise unsupported("an aggregate function OVER a window")
+        return found
 
     def _added(
         self, compute: Callable[[Sequence[Scope]], Value], like: Operand, sql: str
@@ -203,6 +199,19 @@ class Aggregates:
         like = Operand(kind, number.value, digits=number.digits, of_groups=not is_real)
         return self._added(compute, worked_out_of([argument], like), sql)
 
+    def _bits(
+        self, argument: Operand, sql: str, join: Callable[[int, int], int], neutral: int
+    ) -> Operand:
+        """Of 64 bits, `neutral` of no rows."""
+        if argument.kind not in INTEGERS:
+            raise unsupported(sql)
+
+        def compute(scopes: Sequence[Scope]) -> int:
+            values = (argument.value(scope) for scope in scopes)
+            return reduce(join, (one & _ALL_BITS for one in values if one is not None), neutral)
+
+        return self._added(compute, constant(OperandKind.INTEGER, 0, unsigned=True), sql)
+
     def _extreme(
         self, argument: Operand, sql: str, pick: Callable[[Iterable[Any]], Any]
     ) -> Operand:
@@ -221,6 +230,30 @@ class Aggregates:
             return equal[0]
 
         return self._added(compute, argument, sql)
+
+
+def _arguments(rules: ExpressionGrammar) -> tuple[bool, list[Operand]]:
+    """DISTINCT, and the arguments; none for COUNT(*)."""
+    rules.parser.expect("(")
+    if rules.parser.accept("*"):
+        rules.parser.expect(")")
+        return False, []
+    return rules.parser.accept("DISTINCT"), rules.arguments()
+
+
+def _pieces(rules: ExpressionGrammar) -> tuple[bool, list[Operand], list[SortKey], str]:
+    """DISTINCT, the pieces, their order and the separator of GROUP_CONCAT."""
+    parser = rules.parser
+    parser.expect("(")
+    distinct, pieces = parser.accept("DISTINCT"), [rules.expression()]
+    while parser.accept(","):
+        pieces.append(rules.expression())
+    order = []
+    if parser.accept("ORDER", "BY"):
+        order = [(sort_key(one), word == "DESC") for one, word in ordered_by(rules)]
+    separator = parser.text() if parser.accept("SEPARATOR") else ","
+    parser.expect(")")
+    return distinct, pieces, order, separator
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from decimal import Decimal
 from applier.errors import ReplicationError
 from applier.tables.catalog import Tables
 from applier.tables.dml.grouping import distinct_scopes, of_groups
-from applier.tables.dml.selects import Select, SelectedColumn
+from applier.tables.dml.selects import Select, SelectedColumn, Unreadable
 from applier.tables.engine import MemoryTable
 from applier.tables.expressions.operands import (
     Operand,
@@ -73,20 +73,21 @@ def read_select(
     database: str,
     target: MemoryTable | None,
     session: Session,
+    unreadable: Unreadable,
 ) -> SelectedRows:
     """The rows of the SELECT at the cursor, which passes it, and of those behind UNION. `target`:
-    the table that they go into, None for a new one.
+    the table that they go into, None for a new one; `unreadable`: tables that a subquery may not
+    read.
 
     Raises ReplicationError 1146 for a table that is not there, 1235 for what is not supported.
     """
-    changed = () if target is None else (target,)
-    selects, distinct = [Select(parser, tables, database, changed, session)], False
+    selects, distinct = [Select(parser, tables, database, unreadable, session)], False
     while parser.accept("UNION"):
         if parser.accept_any("ALL", "DISTINCT") != "ALL":
             distinct = True
         elif distinct:
             raise unsupported("UNION ALL behind UNION")
-        selects.append(Select(parser, tables, database, changed, session))
+        selects.append(Select(parser, tables, database, unreadable, session))
     found = [_rows(select, target) for select in selects]
     return _united(selects, found, session, distinct=distinct) if len(found) > 1 else found[0]
 

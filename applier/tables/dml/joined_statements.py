@@ -15,7 +15,7 @@ from applier.errors import ReplicationError
 from applier.tables.catalog import Tables
 from applier.tables.dml.row_selection import RowSelection
 from applier.tables.dml.row_writer import Assignment, StatementRows, StatementSession, Write
-from applier.tables.dml.selects import Subqueries, joined_tables
+from applier.tables.dml.selects import Subqueries, changed_tables, joined_tables
 from applier.tables.dml.table_references import JoinedTable, Refs
 from applier.tables.expressions.expression_parser import ExpressionParser
 from applier.tables.expressions.operands import Scope, unsupported
@@ -67,7 +67,7 @@ class JoinedStatement:
 
     def update(self) -> int:
         """`tables SET assignments [WHERE …]`; returns how many rows changed."""
-        self._read_tables()
+        self._read_tables("on_update")
         self.parser.expect("SET")
         targets = self._assignments()
         found = self._matching()
@@ -86,7 +86,7 @@ class JoinedStatement:
             names.append(self.parser.dotted_name())
         if not self.parser.accept_any("FROM", "USING"):
             raise self.parser.refuse("expected FROM or USING")
-        self._read_tables()
+        self._read_tables("on_delete")
         targets = [self._named(name) for name in names]
         found = self._matching()
         self._refuse_cascades(targets, "on_delete")
@@ -101,10 +101,11 @@ class JoinedStatement:
 
     # the tables that change
 
-    def _read_tables(self) -> None:
+    def _read_tables(self, action: str) -> None:
         self.joined.read()
         self.subqueries.around = self.joined.columns
-        self.subqueries.changed = [part.table for part in self.joined.parts]
+        definitions = [part.table.definition for part in self.joined.parts]
+        self.subqueries.unreadable = changed_tables(self.tables, definitions, action)
 
     def _reader(self) -> ExpressionParser:
         session = self.session.expressions

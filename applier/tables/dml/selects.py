@@ -6,8 +6,9 @@ Whatever the order of the rows decides where the statement leaves it open is ref
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from applier.errors import ReplicationError
@@ -47,6 +48,8 @@ _AS_A_VALUE = frozenset(
 )
 """Columns of which a subquery may be the value."""
 _T = TypeVar("_T")
+Unreadable = Mapping[tuple[str, str], str]
+"""Database and name of tables, and what keeps a subquery from reading each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +65,8 @@ class SelectedColumn:
 
 
 class Select:
-    """The SELECT at the cursor, which passes it. `changed`: tables that the statement changes;
-    `around`: the columns that a subquery may name beside its own.
+    """The SELECT at the cursor, which passes it. `unreadable` as of `Subqueries`; `around`: the
+    columns that a subquery may name beside its own.
 
     Raises ReplicationError 1146 for a table that is not there, 1235 for what is not supported.
     """
@@ -73,7 +76,7 @@ class Select:
         parser: Parser,
         tables: Tables,
         database: str,
-        changed: Collection[MemoryTable],
+        unreadable: Unreadable,
         session: Session,
         around: VisibleColumns | None = None,
     ) -> None:
@@ -86,7 +89,7 @@ class Select:
         start = parser.at
         self.source = joined_tables(parser, tables, database, session, around)
         behind = self._read_tables(parser)
-        subqueries = Subqueries(parser, tables, database, session, changed, self.source.columns)
+        subqueries = Subqueries(parser, tables, database, session, unreadable, self.source.columns)
         self.listed = _SelectList(parser, self.source, session, subqueries)
         self.listed.read()
         if self.source.parts:  # nothing may be left between the list and FROM
@@ -159,7 +162,7 @@ def joined_tables(
     """The tables that stand at the cursor once it is read, and SELECTs in place of tables."""
 
     def derived() -> MemoryTable:
-        select = Select(parser, tables, database, (), session)
+        select = Select(parser, tables, database, {}, session)
         if select.draws:
             raise unsupported("RAND() in a derived table")
         columns = select.listed.columns
@@ -184,11 +187,12 @@ def _passes_options(parser: Parser) -> bool:
 
 class Subqueries:
     """The SELECTs in the expressions of a statement. The rows of their tables are those before the
-    statement changes the tables `changed`; a SELECT that names no column `around` it is read once.
-    Implements `SubqueryReader`.
+    statement changes any, so that it may not change those: `unreadable` has the tables for which
+    that is not so, and why. A SELECT that names no column `around` it is read once. Implements
+    `SubqueryReader`.
 
-    Raises ReplicationError 1235 for a SELECT that reads the changed table or one that foreign keys
-    change with it, and for values whose type decides what becomes of them.
+    Raises ReplicationError 1235 for a SELECT from such a table, and for values whose type decides
+    what becomes of them.
     """
 
     def __init__(
@@ -197,14 +201,14 @@ class Subqueries:
         tables: Tables,
         database: str,
         session: Session,
-        changed: Collection[MemoryTable] = (),
+        unreadable: Unreadable = MappingProxyType({}),
         around: VisibleColumns | None = None,
     ) -> None:
         self.parser = parser
         self.tables = tables
         self.database = database
         self.session = session
-        self.changed = changed
+        self.unreadable = unreadable
         self.around = around
 
     def among(self, left: Operand) -> Operand:
@@ -270,7 +274,7 @@ class Subqueries:
     def _select(self) -> Select:
         try:
             select = Select(
-                self.parser, self.tables, self.database, self.changed, self.session, self.around
+                self.parser, self.tables, self.database, self.unreadable, self.session, self.around
             )
         except ReplicationError as error:
             if error.number == 1054:
@@ -278,20 +282,25 @@ class Subqueries:
             raise
         if select.draws:
             raise unsupported("RAND() in a subquery, which the server evaluates for each row")
-        for table in self.changed:
-            self._refuse_changed(select, table.definition)
+        for table in select.read_tables:
+            reason = self.unreadable.get((table.definition.database, table.definition.name))
+            if reason is not None:
+                raise unsupported(f"a subquery that reads {reason}")
         return select
 
-    def _refuse_changed(self, select: Select, changed: TableDefinition) -> None:
-        read = {_name(table.definition) for table in select.read_tables}
-        if _name(changed) in read:
-            raise unsupported("a subquery that reads the table which the statement changes")
-        if read & self.tables.foreign_keys.followers(_name(changed), "on_update", "on_delete"):
-            raise unsupported("a subquery that reads a table which a foreign key changes")
 
-
-def _name(definition: TableDefinition) -> tuple[str, str]:
-    return definition.database, definition.name
+def changed_tables(
+    tables: Tables, definitions: Iterable[TableDefinition], *actions: str
+) -> Unreadable:
+    """Those of a statement that changes tables, and those that foreign keys change with them;
+    `actions`: on_delete, on_update."""
+    found: dict[tuple[str, str], str] = {}
+    for definition in definitions:
+        name = definition.database, definition.name
+        followers = tables.foreign_keys.followers(name, *actions)
+        found |= dict.fromkeys(followers, "a table which a foreign key changes")
+        found[name] = "the table which the statement changes"
+    return found
 
 
 def _shared_key(left: Operand, own: Operand) -> Callable[[Any], Hashable]:

@@ -26,7 +26,7 @@ from applier.tables.dml.row_writer import (
     of_row,
     of_value,
 )
-from applier.tables.dml.selects import Subqueries
+from applier.tables.dml.selects import Subqueries, changed_tables
 from applier.tables.dml.table_references import JOINING, NO_ALIAS
 from applier.tables.engine import MemoryTable
 from applier.tables.expressions.defaults import implicit_default, is_evaluated
@@ -45,6 +45,7 @@ from applier.tables.sql.sql_text import Token
 from lookup.handler import DuplicateKey, NoReferencedRow, RowError, RowIsReferenced, traits_of
 from lookup.table import TableDefinition
 
+_ACTIONS = {"UPDATE": "on_update", "DELETE": "on_delete"}
 DML_STATEMENTS = frozenset({"INSERT", "REPLACE", "UPDATE", "DELETE", "LOAD"})
 
 
@@ -99,12 +100,13 @@ class Statement:
         raise failure
 
     def table(self, *events: str) -> MemoryTable:
-        """The table that stands at the cursor; `events`: those of triggers that the statement
-        fires."""
+        """The table that stands at the cursor; `events`: what the statement does to its rows, for
+        triggers and foreign keys."""
         name = self.parser.table_name(self.database)
         self.table_name = ".".join(name)
         table = self.tables.named(*name)
-        self.subqueries.changed = (table,)
+        actions = [_ACTIONS[event] for event in events if event in _ACTIONS]
+        self.subqueries.unreadable = changed_tables(self.tables, [table.definition], *actions)
         self.tables.triggers.refuse(*name, *events)
         table.open()
         if any(column.system_time for column in table.definition.columns):
@@ -180,7 +182,12 @@ class Statement:
         """INSERT … SELECT: the rows are read before one of them is stored."""
         definition = table.definition
         chosen = read_select(
-            self.parser, self.tables, self.database, table, self.session.expressions
+            self.parser,
+            self.tables,
+            self.database,
+            table,
+            self.session.expressions,
+            self.subqueries.unreadable,
         )
         self._at_end()
         if len(chosen.operands) != len(columns):
