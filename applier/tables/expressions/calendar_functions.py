@@ -21,7 +21,7 @@ from applier.tables.expressions.calls import (
     plain_text,
     unchanged,
 )
-from applier.tables.expressions.date_functions import DATED, ONLY_DATES
+from applier.tables.expressions.date_functions import DATED, ONLY_DATES, real_moment
 from applier.tables.expressions.operands import (
     Dialect,
     Operand,
@@ -31,7 +31,6 @@ from applier.tables.expressions.operands import (
     Value,
     local_parts,
     mapped,
-    real_moment,
     unsupported,
 )
 from applier.tables.expressions.operators import null_or

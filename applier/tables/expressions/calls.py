@@ -84,6 +84,7 @@ PRINTED = frozenset(
         OperandKind.INTEGER,
         OperandKind.DECIMAL,
         OperandKind.DOUBLE,
+        OperandKind.FLOAT,
         OperandKind.DATE,
         OperandKind.DATETIME,
         OperandKind.TIME,

@@ -19,14 +19,15 @@ from applier.tables.expressions.operands import (
     Operand,
     OperandKind,
     Scope,
+    Session,
     Value,
     as_number,
     as_text,
+    constant,
     mapped,
     rounded_half_up,
     shared_collation,
     unsupported,
-    written_text,
 )
 from applier.tables.expressions.operators import REALS, has_fixed_digits, null_or
 from lookup.table import Column
@@ -178,6 +179,18 @@ def _time(operand: Operand, digits: int) -> Operand:
         return value
 
     return mapped(_moment(operand), OperandKind.DATETIME, fits)
+
+
+def written_text(operand: Operand) -> Operand:
+    """A literal of bytes in ASCII, as a client with the character set binary sends them, as the
+    text that a server reads a number, a date or a label from; another operand as it is."""
+    if operand.kind is not OperandKind.BINARY or not operand.literal:
+        return operand
+    data = operand.value(Scope((), Session()))
+    if not isinstance(data, bytes) or not data.isascii():
+        return operand
+    text = data.decode()
+    return constant(OperandKind.TEXT, text, sql=operand.sql, collation="latin1_swedish_ci")
 
 
 def moment_of(text: str) -> Parts | int:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from applier.binlog.types.temporal import Parts, datetime_to_parts
+from applier.binlog.types.temporal import Parts, datetime_to_parts, parts_text
 from applier.tables.expressions.calls import WHOLE, Call, Domain, Function, integer_result
 from applier.tables.expressions.comparisons import moment_of
 from applier.tables.expressions.operands import (
@@ -21,7 +21,6 @@ from applier.tables.expressions.operands import (
     Value,
     constant,
     mapped,
-    real_moment,
     unsupported,
 )
 from applier.tables.expressions.operators import null_or
@@ -61,6 +60,15 @@ def _clock(parts: Parts) -> int:
 DATED = Domain(DATES | {OperandKind.TEXT}, _dated)
 TIMED = Domain(frozenset({OperandKind.DATETIME, OperandKind.TIME, OperandKind.TEXT}), _timed)
 ONLY_DATES = Domain(DATES, _dated)
+
+
+def real_moment(parts: Parts) -> datetime:
+    """Parts as a datetime. Raises ReplicationError 1235 for zero dates and the like, of which each
+    function makes something else."""
+    try:
+        return datetime(*parts)
+    except ValueError:
+        raise unsupported(f"a function of the date {parts_text(parts, 0)}") from None
 
 
 # the clock

@@ -178,6 +178,7 @@ def _hex(call: Call) -> Operand:
     if argument.kind in (
         OperandKind.DECIMAL,
         OperandKind.DOUBLE,
+        OperandKind.FLOAT,
         OperandKind.DATE,
         OperandKind.DATETIME,
         OperandKind.TIME,

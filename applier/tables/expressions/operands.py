@@ -264,18 +264,6 @@ def mapped(
     return replace(operand, kind=kind, value=value, **more)
 
 
-def written_text(operand: Operand) -> Operand:
-    """A literal of bytes in ASCII, as a client with the character set binary sends them, as the
-    text that a server reads a number, a date or a label from; another operand as it is."""
-    if operand.kind is not OperandKind.BINARY or not operand.literal:
-        return operand
-    data = operand.value(Scope((), Session()))
-    if not isinstance(data, bytes) or not data.isascii():
-        return operand
-    text = data.decode()
-    return constant(OperandKind.TEXT, text, sql=operand.sql, collation="latin1_swedish_ci")
-
-
 # columns
 
 INTEGER_TYPES = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
@@ -357,15 +345,6 @@ def local_parts(microseconds: int, session: Session) -> Parts:
     )
 
 
-def real_moment(parts: Parts) -> datetime:
-    """Parts as a datetime. Raises ReplicationError 1235 for zero dates and the like, of which each
-    function makes something else."""
-    try:
-        return datetime(*parts)
-    except ValueError:
-        raise unsupported(f"a function of the date {parts_text(parts, 0)}") from None
-
-
 # an operand as text, as a number, as a truth value
 
 
@@ -382,14 +361,11 @@ def as_text(operand: Operand, dialect: Dialect) -> Operand:
         return _printed(operand, dialect, lambda value: parts_text(value, digits))
     if kind is OperandKind.TIME:
         return _printed(operand, dialect, lambda value: time_text(value, digits))
-    if kind is OperandKind.INTEGER:
-        return _printed(operand, dialect, str)
-    if kind is OperandKind.YEAR:
-        return _printed(operand, dialect, lambda value: f"{value:04d}")
     if kind is OperandKind.DECIMAL and not operand.of_groups:
         return _printed(operand, dialect, lambda value: f"{rounded_half_up(value, digits):f}")
-    if kind is OperandKind.DOUBLE:
-        return _printed(operand, dialect, _short_double)
+    is_fixed = operand.column is None or operand.column.length is not None  # FLOAT(M,D)
+    if kind in _PRINTERS and not (kind is OperandKind.FLOAT and is_fixed):
+        return _printed(operand, dialect, _PRINTERS[kind])
     raise unsupported(f"{operand.sql} as text")
 
 
@@ -419,6 +395,22 @@ def _short_double(value: float) -> str:
     if len(text) > 15 or "e" in text:
         raise unsupported(f"the text of the number {value!r}")
     return text
+
+
+def _short_float(value: float) -> str:
+    """FLT_DIG digits (`Field_float::val_str`)."""
+    text = f"{value:.6g}"
+    if text == "-0" or "e" in text:
+        raise unsupported(f"the text of the number {value!r}")
+    return text
+
+
+_PRINTERS: Mapping[OperandKind, Callable[[Any], str]] = {
+    OperandKind.INTEGER: str,
+    OperandKind.YEAR: "{:04d}".format,
+    OperandKind.DOUBLE: _short_double,
+    OperandKind.FLOAT: _short_float,
+}
 
 
 def as_number(operand: Operand) -> Operand:

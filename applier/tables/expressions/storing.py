@@ -19,7 +19,7 @@ from applier.binlog.types import json as json_documents
 from applier.binlog.types.names import zerofill_width
 from applier.binlog.types.numbers import TWO_POINTS, float_limit, leading_number, rounded_float
 from applier.binlog.types.texts import labels_of
-from applier.tables.expressions.comparisons import ASCII_EXACT
+from applier.tables.expressions.comparisons import ASCII_EXACT, written_text
 from applier.tables.expressions.moment_storing import MOMENT_WRITERS
 from applier.tables.expressions.operands import (
     BYTES,
@@ -33,7 +33,6 @@ from applier.tables.expressions.operands import (
     as_parsed,
     as_text,
     document_text,
-    written_text,
 )
 from applier.tables.expressions.operators import has_fixed_digits
 from applier.tables.expressions.store_column import StoreColumn, Stored, Write
