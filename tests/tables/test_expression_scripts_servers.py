@@ -38,6 +38,55 @@ RESET;
 """,
     ),
     (
+        ("mariadb",),
+        """
+CREATE TABLE a (id INT PRIMARY KEY, u UUID, n INET6, m INET4, s VARCHAR(10));
+INSERT INTO a VALUES (1, 'c7f700f1-6581-4418-b9a9-74ebbadc07fd', '::1', '10.0.0.1', 'a'),
+    (2, '01890000-0000-7000-8000-00000000abcd', 'fe80::2', '10.0.0.2', 'b'),
+    (3, NULL, NULL, NULL, 'c');
+UPDATE a SET s = 'one' WHERE u = 'c7f700f1-6581-4418-b9a9-74ebbadc07fd';
+UPDATE a SET s = CONCAT(s, '2') WHERE u = '01890000000070008000-00000000ABCD' OR u <=> NULL;
+UPDATE a SET s = CONCAT(s, '!') WHERE n > '::ffff' OR m IN ('10.0.0.1', '10.0.0.9');
+DELETE FROM a WHERE u <> 'c7f700f1-6581-4418-b9a9-74ebbadc07fd' AND m < '10.0.0.3';
+CREATE TABLE d (id INT PRIMARY KEY, w DATETIME(3), d DATE);
+INSERT INTO d VALUES (1, '2026--01-02', '2026,-1-02'), (2, '2026-01-02 10::11', '26.1.2 3  4'),
+    (3, '2026-01-02 -10:11', '2026-01-02: 10:11'), (4, '2026-01-02  10:11:12.5', '2026-1-2-3'),
+    (5, '2026-01-02 10: 11:12', '2026:01:02');
+RESET;
+""",
+    ),
+    (
+        ("5.7", "9.7"),
+        """
+CREATE TABLE a (id INT PRIMARY KEY, d JSON, s VARCHAR(60));
+INSERT INTO a VALUES (1, '{"a": 1}', NULL), (2, '[1, 2]', NULL), (3, NULL, NULL), (4, 'null', 'x');
+UPDATE a SET d = CASE id WHEN 1 THEN CAST('{"b": [1, 2.50, "x"]}' AS JSON)
+    WHEN 2 THEN CAST('"t"' AS JSON) END WHERE id IN (1, 2);
+UPDATE a SET s = IF(id = 1, d, CAST('[]' AS JSON)), d = COALESCE(d, CAST('7' AS JSON));
+UPDATE a SET d = JSON_SET(IFNULL(d, JSON_OBJECT()), '$.x', id) WHERE id < 3;
+RESET;
+""",
+    ),
+    (
+        ALL,
+        """
+CREATE TABLE a (id INT PRIMARY KEY, f FLOAT, s VARCHAR(20), d DECIMAL(8, 2), t DATETIME, KEY (s));
+INSERT INTO a VALUES (1, 0.1, 'x', 1.50, '2026-01-02 03:04:05'), (2, 123456.789, NULL, 0, NULL),
+    (3, 99999.95, 'y', NULL, NULL), (4, -0.333333333, 'X', -2, '2026-01-01'), (5, 0, '', 1, NULL);
+CREATE TABLE sums (db VARCHAR(9), chunk INT, lower TEXT, cnt INT, crc CHAR(40),
+    ts TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP, PRIMARY KEY (db, chunk));
+REPLACE INTO sums (db, chunk, lower, cnt, crc) SELECT 'd', '1', NULL, COUNT(*) AS cnt,
+    COALESCE(LOWER(CONV(BIT_XOR(CAST(CRC32(CONCAT_WS('#', `id`, `f`, `s`, `d`, `t`,
+    CONCAT(ISNULL(`s`), ISNULL(`d`), ISNULL(`t`)))) AS UNSIGNED)), 10, 16)), 0) AS crc
+    FROM a FORCE INDEX (`PRIMARY`) WHERE ((`id` >= '1')) AND ((`id` <= '3')) /*checksum chunk*/;
+REPLACE INTO sums (db, chunk, lower, cnt, crc) SELECT 'd', '2', '4', COUNT(*) AS cnt,
+    COALESCE(LOWER(CONV(BIT_XOR(CAST(CRC32(CONCAT_WS('#', `id`, `f`)) AS UNSIGNED)), 10, 16)), 0)
+    FROM a WHERE ((`id` > '3')) ORDER BY id;
+UPDATE a SET s = CONCAT(f, '/', LEFT(f, 3), LENGTH(f));
+RESET;
+""",
+    ),
+    (
         ALL,
         """
 CREATE TABLE s (id INT PRIMARY KEY, v VARCHAR(9), n INT, KEY (n));

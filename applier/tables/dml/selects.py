@@ -426,6 +426,8 @@ class _SelectList:
                 raise unsupported("HAVING without groups")
             chosen = replace(where, order=behind.order, limit=behind.limit)
             return chosen, None, chosen
+        if keys is None:  # one row, whatever its order
+            behind = replace(behind, order=[])
         read = [one.operand.value for one in self.columns] + [key for key, _ in behind.order]
         if having.condition is not None:
             read.append(having.condition)

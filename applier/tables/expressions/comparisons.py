@@ -8,6 +8,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
+from applier.binlog.types import ValueRefused, from_sql
 from applier.binlog.types.temporal import Parts
 from applier.tables.collations.collation import is_exact, sort_key
 from applier.tables.expressions.operands import (
@@ -55,6 +56,9 @@ def _as_doubles(one: Any, two: Any) -> int:
     return _plain(float(one), float(two))
 
 
+_COMPARED_AS_STORED = frozenset({"uuid", "inet4", "inet6"})
+
+
 def comparison(one: Operand, two: Operand, dialect: Dialect) -> Callable[[Scope], int | None]:
     """-1, 0 or 1; None where one is NULL. Raises ReplicationError 1235 for what is not compared
     exactly here."""
@@ -93,6 +97,8 @@ def _near(one: Operand, two: Operand) -> Order | None:
 
 def _comparable(one: Operand, two: Operand, dialect: Dialect) -> tuple[Operand, Operand, Order]:
     kinds = {one.kind, two.kind}
+    if OperandKind.OTHER in kinds and OperandKind.NULL not in kinds:
+        return _as_stored(one, two), _as_stored(two, one), _plain
     if OperandKind.BINARY in kinds and kinds & _READ_FROM_TEXT:
         one, two = written_text(one), written_text(two)
         kinds = {one.kind, two.kind}
@@ -217,6 +223,31 @@ def moment_of(text: str) -> Parts | int:
     return -microseconds if match[1] else microseconds
 
 
+def _as_stored(operand: Operand, other: Operand) -> Operand:
+    """A column of UUID, INET4 or INET6, or a literal as it stands in the one that is compared with
+    it: MariaDB compares their bytes (`Type_handler_fbt`, sql/sql_type_fixedbin.h)."""
+    column = operand.column or other.column
+    is_literal = operand.literal and operand.kind is OperandKind.TEXT
+    is_same = column is not None and (other.column or column).type == column.type
+    if column is None or column.type not in _COMPARED_AS_STORED or not is_same:
+        raise unsupported(f"{operand.sql} compared with {other.sql}")
+    if operand.column is not None:
+        return operand
+    if not is_literal:
+        raise unsupported(f"{operand.sql} compared with {other.sql}")
+    try:
+        stored = from_sql(column)(operand.value(Scope((), Session())))
+    except ValueRefused:
+        raise unsupported(f"{operand.sql} compared with {other.sql}") from None
+    return replace(operand, kind=OperandKind.OTHER, value=lambda scope: stored)
+
+
+def _refuse_order_of_uuids(*operands: Operand) -> None:
+    """Which of two is the larger hangs on their versions (seen on MariaDB 10.11.18)."""
+    if any(one.column is not None and one.column.type == "uuid" for one in operands):
+        raise unsupported(f"the order of UUIDs ({operands[0].sql})")
+
+
 def _short_number(operand: Operand) -> Operand:
     """Numbers of at most 15 digits: as doubles they compare as they are."""
     if operand.kind in CHARACTERS:
@@ -287,6 +318,8 @@ def compared(operator: str, one: Operand, two: Operand, dialect: Dialect) -> Ope
     """=, <>, <, …, <=>."""
     order = _alone_compared(one, two, dialect)
     sql = f"{one.sql} {operator} {two.sql}"
+    if operator in ("<", "<=", ">", ">="):
+        _refuse_order_of_uuids(one, two)
     if operator == "<=>":
 
         def same(scope: Scope) -> int:
@@ -361,6 +394,7 @@ def among(
 
 def between(one: Operand, low: Operand, high: Operand, dialect: Dialect) -> Operand:
     """BETWEEN … AND …. From 8.0 on one bound on both sides is compared as `=` does."""
+    _refuse_order_of_uuids(one, low, high)
     if dialect.is_modern and REALS & {one.kind} and (one.of_fixed or fixed_digits(one) is not None):
         raise unsupported(f"{one.sql} BETWEEN …")
     if {low.kind, high.kind} - {OperandKind.NULL} != {low.kind} and not {
