@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from applier.errors import ReplicationError
 from applier.tables.catalog import Tables
 from applier.tables.dml.grouping import distinct_scopes, of_groups
 from applier.tables.dml.selects import Select, SelectedColumn, Unreadable
@@ -111,9 +110,7 @@ def _united(
     if selects[-1].behind.order or selects[-1].behind.limit is not None:
         raise unsupported("ORDER BY and LIMIT of a UNION")
     if len({len(one.columns) for one in found}) > 1:
-        raise ReplicationError(
-            1222, "The used SELECT statements have a different number of columns"
-        )
+        raise unsupported("UNION of SELECTs with different numbers of columns")
     columns = [
         _united_column(at, [one.columns[at] for one in found])
         for at in range(len(found[0].columns))
