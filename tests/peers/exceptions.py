@@ -76,7 +76,8 @@ def write_observed(path: Path, observed: Iterable[Observed]) -> None:
         "\t".join((*astuple(one.case), one.outcome, _one_line(one.cause)))
         for one in sorted(observed, key=lambda one: one.case)
     )
-    path.write_text("".join(f"{line}\n" for line in lines))
+    # a message may hold bytes that are no text
+    path.write_text("".join(f"{line}\n" for line in lines), errors="backslashreplace")
 
 
 def verdicts(observed: Iterable[Observed], known: Mapping[Case, KnownException]) -> list[str]:

@@ -45,6 +45,7 @@ from applier.tables.sql.sql_text import Token
 from lookup.handler import DuplicateKey, NoReferencedRow, RowError, RowIsReferenced, traits_of
 from lookup.table import TableDefinition
 
+_SEVERAL_ROWS = 1242
 _ACTIONS = {"UPDATE": "on_update", "DELETE": "on_delete"}
 DML_STATEMENTS = frozenset({"INSERT", "REPLACE", "UPDATE", "DELETE", "LOAD"})
 
@@ -96,6 +97,8 @@ class Statement:
             failure = unsupported(f"{self.sql[:80]!r}: {error.message}")
         except ReplicationError as error:
             failure = error
+            if error.number == _SEVERAL_ROWS and self.rows.ignore:
+                failure = unsupported("IGNORE of a subquery with several rows")
         self.tables.rollback_to_mark(mark)
         raise failure
 
