@@ -97,7 +97,8 @@ def _near(one: Operand, two: Operand) -> Order | None:
 
 def _comparable(one: Operand, two: Operand, dialect: Dialect) -> tuple[Operand, Operand, Order]:
     kinds = {one.kind, two.kind}
-    if OperandKind.OTHER in kinds and OperandKind.NULL not in kinds:
+    columns = {operand.column.type for operand in (one, two) if operand.column is not None}
+    if columns & _COMPARED_AS_STORED and OperandKind.NULL not in kinds:
         return _as_stored(one, two), _as_stored(two, one), _plain
     if OperandKind.BINARY in kinds and kinds & _READ_FROM_TEXT:
         one, two = written_text(one), written_text(two)
@@ -228,8 +229,7 @@ def _as_stored(operand: Operand, other: Operand) -> Operand:
     it: MariaDB compares their bytes (`Type_handler_fbt`, sql/sql_type_fixedbin.h)."""
     column = operand.column or other.column
     is_literal = operand.literal and operand.kind is OperandKind.TEXT
-    is_same = column is not None and (other.column or column).type == column.type
-    if column is None or column.type not in _COMPARED_AS_STORED or not is_same:
+    if column is None or (other.column or column).type != column.type:
         raise unsupported(f"{operand.sql} compared with {other.sql}")
     if operand.column is not None:
         return operand

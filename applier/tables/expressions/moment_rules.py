@@ -25,9 +25,11 @@ from lookup.table import Column
 _SHORT_DATES, _LONG_DATES = 991231, 10000101
 """The last YYMMDD, the first YYYYMMDD."""
 _SIGN = re.compile(r"[ \t\n\v\f\r]*([-+]?)[ \t\n\v\f\r]*")
-_LIKE_A_DATE = re.compile(r"\d+[^\w\s:.]|\d+[tT]|\d+(?:[:.]\d+)+(?:\s+\d|[^\w\s:.])")
-"""Of which MariaDB reads the date or the time before it, by rules that are not known here."""
-_WHOLE_DATE = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d*)?\s*")
+_DATE_AND_MORE = re.compile(
+    r"\d+(?:[^\w\s:.]\d+[^\w\s]|[:.]\d+[^\w\s:.])\d+\D.*\d|\d+[:.]\d+[:.]\d+\s+\d"
+)
+_ODD_MARKS = re.compile(r"\d+[tT]\d+[^\w\s]|\d+[^\w\s]\d+[^\w\s]\d+(?:\s+[^\w\s]|t)")
+"""Texts of which MariaDB reads the date or the time before it, by rules that are not known here."""
 _DIGITS_AND_T = re.compile(r"[0-9]+T[0-9]")
 _SHORTEST_MOMENT = 12
 """Characters from which on a text for a TIME is first read as a moment."""
@@ -96,12 +98,13 @@ def time_of_text(text: str, digits: int, dialect: Dialect, *, cuts: bool) -> tup
     text = text[sign.end() :]
     if not text[:1].isdigit():
         return 0, 0
-    if _LIKE_A_DATE.match(text) and not _WHOLE_DATE.fullmatch(text):
+    negative = sign[1] == "-"
+    is_short = len(text) < _SHORTEST_MOMENT or negative
+    if (is_short and _DATE_AND_MORE.match(text)) or _ODD_MARKS.match(text):
         raise unsupported(f"'{text[:40]}' as a TIME")
     if _DIGITS_AND_T.match(text) is None:
         text = text.replace("T", " ")
     dates = DateRules(invalid_dates=True, mariadb=True)
-    negative = sign[1] == "-"
     moment = text_moment(text, dates) if len(text) >= _SHORTEST_MOMENT else None
     if moment is not None and (
         negative or round_moment(moment, digits, truncate=cuts, mariadb=True) is None
