@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timezone
 from decimal import Decimal, localcontext
@@ -125,10 +125,7 @@ class Aggregates:
         def compute(scopes: Sequence[Scope]) -> Value:
             full = [scope for scope in scopes if text.value(scope) is not None]
             if distinct:
-                groups = list(_groups(keys, full))
-                for group in groups:
-                    _refuse_differences([text.value, *(key for key, _ in order)], group)
-                full = [group[0] for group in groups]
+                full = _one_of_each(keys, [text.value, *(key for key, _ in order)], full)
             for key, falls in reversed(order):
                 full.sort(key=key, reverse=falls)
             texts = [text.value(scope) for scope in full]
@@ -288,15 +285,26 @@ def of_groups(operand: Operand) -> Operand:
 def distinct_scopes(operands: Sequence[Operand], scopes: list[Scope]) -> list[Scope]:
     """The rows that differ in one of the operands. Raises ReplicationError 1235 where equal ones
     are written in several ways."""
-    groups = list(_groups([grouping_key(operand) for operand in operands], scopes))
+    keys = [grouping_key(operand) for operand in operands]
+    return _one_of_each(keys, [operand.value for operand in operands], scopes)
+
+
+def _one_of_each(
+    keys: Sequence[Callable[[Scope], Hashable]],
+    read: Sequence[Callable[[Scope], Any]],
+    scopes: list[Scope],
+) -> list[Scope]:
+    """The first row of each group. Raises ReplicationError 1235 where others differ from it in what
+    is read."""
+    groups = _groups(keys, scopes)
     for group in groups:
-        _refuse_differences([operand.value for operand in operands], group)
+        _refuse_differences(read, group)
     return [group[0] for group in groups]
 
 
 def _groups(
     keys: Sequence[Callable[[Scope], Hashable]], scopes: list[Scope]
-) -> Iterable[list[Scope]]:
+) -> Collection[list[Scope]]:
     groups: dict[Hashable, list[Scope]] = defaultdict(list)
     for scope in scopes:
         groups[tuple(key(scope) for key in keys)].append(scope)

@@ -210,7 +210,7 @@ def _groups(digits: int) -> int:
 
 def _quotient_digits(one: Decimal, two: Decimal) -> int:
     """Digits that a quotient has before it is rounded (`do_div_mod`, strings/decimal.cc)."""
-    first, second = (max(-int(number.as_tuple().exponent), 0) for number in (one, two))
+    first, second = digits_behind_point(one), digits_behind_point(two)
     more = max(4 - (_groups(first) - first) - (_groups(second) - second), 0)
     return min(_groups(_groups(first) + _groups(second) + more), MOST_SCALE)
 

@@ -83,8 +83,11 @@ class VisibleColumns:
 
     def use(self, names: list[str]) -> tuple[int, Column]:
         """As `find`, for an expression."""
-        is_around = self.around is not None and not self._places(names) and self._is_around(names)
-        found = self.around.use(names) if self.around and is_around else self.find(names)
+        around = self.around
+        if around is not None and not self._places(names) and around._knows(names):
+            found = around.use(names)
+        else:
+            found = self.find(names)
         self.read.add(found[0])
         return found
 
@@ -95,9 +98,10 @@ class VisibleColumns:
             return self.around.place(names)
         return found[0] if found and self._is_one(names, found) else None
 
-    def _is_around(self, names: list[str]) -> bool:
-        around = self.around
-        return around is not None and bool(around._places(names) or around._is_around(names))
+    def _knows(self, names: list[str]) -> bool:
+        """Whether a column has this name here or around this one."""
+        here = bool(self._places(names))
+        return here or (self.around is not None and self.around._knows(names))
 
     def _is_one(self, names: list[str], found: list[tuple[int, Column]]) -> bool:
         return len(found) == 1 or (len(names) == 1 and names[0].lower() in self.shared)
