@@ -17,6 +17,7 @@ from applier.tables.dml.insert_select import SelectedRows, read_select
 from applier.tables.dml.row_writer import StatementRows, StatementSession, of_row
 from applier.tables.engine import MemoryTable
 from applier.tables.expressions.operands import unsupported
+from applier.tables.expressions.visible_columns import VisibleColumns
 from applier.tables.sql.sql_text import Parser
 from lookup.handler import RowError
 from lookup.table import Column, TableDefinition
@@ -41,7 +42,7 @@ def _chosen(tables: Tables, select: str, database: str, session: DdlSession) -> 
         chosen = read_select(parser, tables, database, None, session.expressions, {})
     except InputError:
         raise unsupported(f"CREATE TABLE … {select[:60]}") from None
-    if not parser.done or not chosen.is_of_tables:
+    if not parser.done or chosen.named is None:
         raise unsupported(f"CREATE TABLE … {select[:60]}")
     return chosen
 
@@ -59,7 +60,7 @@ def _columns(
             raise unsupported(f"CREATE TABLE … {select[:60]}")
         column = declared.get(name.lower())
         if column is None:
-            column = derived_column(one, name, session)
+            column = derived_column(one, name, chosen.named or VisibleColumns(), session)
         if column is None:
             raise unsupported(f"CREATE TABLE … SELECT, the type of `{name}` ({one.operand.sql})")
         found[name.lower()] = column

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from applier.tables.ddl.ddl_session import DdlSession
+from applier.tables.ddl.expression_types import ExpressionType, type_of
 from applier.tables.dml.selects import SelectedColumn
 from applier.tables.expressions.operands import (
     EXPLICIT,
@@ -22,6 +23,7 @@ from applier.tables.expressions.operands import (
     Scope,
     Session,
 )
+from applier.tables.expressions.visible_columns import VisibleColumns
 from applier.tables.sql.sql_text import Token
 from lookup.table import Column
 
@@ -40,6 +42,7 @@ _NAMED = "NAME_CONST"
 _NAMES = ("word", "quoted")
 _MOMENT_WORDS = frozenset({"DATE", "TIME", "TIMESTAMP"})
 _VALUES = frozenset({"NULL", "TRUE", "FALSE"})
+_TEXTS = frozenset({"varchar", "text", "mediumtext"})
 
 
 def derived_name(column: SelectedColumn, sql: str) -> str | None:
@@ -77,8 +80,11 @@ def _own_name(tokens: tuple[Token, ...], sql: str) -> str:
     return sql[start.start : tokens[-1].end]
 
 
-def derived_column(column: SelectedColumn, name: str, session: DdlSession) -> Column | None:
-    """The column that a server makes of an expression; None where its type is not known."""
+def derived_column(
+    column: SelectedColumn, name: str, columns: VisibleColumns, session: DdlSession
+) -> Column | None:
+    """The column that a server makes of an expression over `columns`; None where its type is not
+    known."""
     operand, taken = column.operand, _taken(column)
     if taken is not None:
         # 9.7.4 gives a BIT b'0' where it is NOT NULL or has a default
@@ -89,13 +95,36 @@ def derived_column(column: SelectedColumn, name: str, session: DdlSession) -> Co
     make = _TYPES.get(operand.kind)
     written = word in _MOMENTS or _is_literal(_named(tokens) if word == _NAMED else tokens)
     if make is None or not written:
-        return None
+        return _worked_out(column, name, type_of(tokens, columns, session), session)
     found = make(operand, session.expressions.dialect)
     if found is None or found.type == "null":
         return found and replace(found, name=name, type="binary")
     if word == _NAMED:
         return replace(found, name=name)
     return replace(found, name=name, nullable=False, default=_default(found, session))
+
+
+def _worked_out(
+    selected: SelectedColumn, name: str, type: ExpressionType | None, session: DdlSession
+) -> Column | None:
+    if type is None or type.literal or type.mixed:
+        return None
+    if selected.outer and not (type.nullable or selected.is_aggregate):
+        return None
+    if type.column is not None:  # the least or the greatest of its values
+        plain = plain_column(type.column, name)
+        return (
+            None
+            if plain.zerofill
+            else replace(plain, nullable=True, default=None, on_update=None)
+        )
+    found = Column(name, type.name, type.length or None, type.scale, type.unsigned, type.nullable)
+    if type.name in _TEXTS:
+        operand = selected.operand
+        if operand.kind is not OperandKind.TEXT:
+            return None
+        found = replace(found, charset=operand.charset.name, collation=operand.collation)
+    return found if found.nullable else replace(found, default=_default(found, session))
 
 
 def _default(column: Column, session: DdlSession) -> str | None:

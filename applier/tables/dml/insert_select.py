@@ -22,6 +22,7 @@ from applier.tables.expressions.operands import (
     unsupported,
 )
 from applier.tables.expressions.operators import worked_out_of
+from applier.tables.expressions.visible_columns import VisibleColumns
 from applier.tables.sql.sql_text import Parser
 
 _JOINED_KINDS = frozenset(
@@ -49,9 +50,8 @@ class SelectedRows:
     columns: list[SelectedColumn]
     scopes: list[Scope]
     is_ordered: bool
-    is_of_tables: bool = True
-    """Whether its columns have the types of expressions over tables, and not of a UNION or of
-    derived tables."""
+    named: VisibleColumns | None = None
+    """The columns of tables that its expressions name; None of a UNION and of derived tables."""
 
     @property
     def operands(self) -> list[Operand]:
@@ -99,7 +99,8 @@ def _rows(select: Select, target: MemoryTable | None) -> SelectedRows:
     found = select.scopes()
     is_ordered = len(found) < 2 or select.is_ordered(found)
     is_of_tables = all(part.definition.database for part in select.source.parts)
-    return SelectedRows(select.listed.columns, found, is_ordered, is_of_tables)
+    named = select.source.columns if is_of_tables else None
+    return SelectedRows(select.listed.columns, found, is_ordered, named)
 
 
 def _united(
@@ -122,9 +123,9 @@ def _united(
     ]
     if not distinct:
         ordered = all(one.is_ordered for one in found)
-        return SelectedRows(columns, scopes, ordered, is_of_tables=False)
+        return SelectedRows(columns, scopes, ordered)
     kept = distinct_scopes([column.operand for column in columns], scopes)
-    return SelectedRows(columns, kept, len(kept) < 2, is_of_tables=False)
+    return SelectedRows(columns, kept, len(kept) < 2)
 
 
 def _united_column(at: int, columns: Sequence[SelectedColumn]) -> SelectedColumn:
