@@ -13,7 +13,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from applier.tables.ddl.ddl_session import DdlSession
-from applier.tables.ddl.expression_types import ExpressionType, type_of
+from applier.tables.ddl.expression_types import ExpressionType
+from applier.tables.ddl.type_reader import type_of
 from applier.tables.dml.selects import SelectedColumn
 from applier.tables.expressions.operands import (
     EXPLICIT,
@@ -60,11 +61,11 @@ def derived_name(column: SelectedColumn, sql: str) -> str | None:
 def _taken(column: SelectedColumn) -> Column | None:
     """The column that an expression is, which may stand in parentheses; None for any other."""
     is_name = all(one.kind in _NAMES or one.value in (".", "(", ")") for one in column.tokens)
-    is_call = any(
-        one.kind in _NAMES and two.value == "("
+    is_more = any(  # a call, or COLLATE
+        one.kind in _NAMES and (two.value == "(" or two.kind in _NAMES)
         for one, two in zip(column.tokens, column.tokens[1:], strict=False)
     )
-    return column.operand.column if is_name and not is_call else None
+    return column.operand.column if is_name and not is_more else None
 
 
 def _own_name(tokens: tuple[Token, ...], sql: str) -> str:
@@ -89,8 +90,8 @@ def derived_column(
     if taken is not None:
         # 9.7.4 gives a BIT b'0' where it is NOT NULL or has a default
         is_bit = taken.type == "bit" and (taken.default or not taken.nullable)
-        known = not (is_bit and session.is_modern) and (taken.nullable or not column.outer)
-        return plain_column(taken, name) if known else None
+        plain = replace(plain_column(taken, name), nullable=taken.nullable or column.outer)
+        return None if is_bit and session.is_modern else plain
     word, tokens = _word(column.tokens), column.tokens
     make = _TYPES.get(operand.kind)
     written = word in _MOMENTS or _is_literal(_named(tokens) if word == _NAMED else tokens)
@@ -109,14 +110,10 @@ def _worked_out(
 ) -> Column | None:
     if type is None or type.literal or type.mixed:
         return None
-    if selected.outer and not (type.nullable or selected.is_aggregate):
-        return None
     if type.column is not None:  # the least or the greatest of its values
         plain = plain_column(type.column, name)
         return (
-            None
-            if plain.zerofill
-            else replace(plain, nullable=True, default=None, on_update=None)
+            None if plain.zerofill else replace(plain, nullable=True, default=None, on_update=None)
         )
     found = Column(name, type.name, type.length or None, type.scale, type.unsigned, type.nullable)
     if type.name in _TEXTS:

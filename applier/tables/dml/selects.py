@@ -54,8 +54,8 @@ Unreadable = Mapping[tuple[str, str], str]
 
 @dataclass(frozen=True, slots=True)
 class SelectedColumn:
-    """One column of a SELECT. `tokens`: its expression, none for one of `*`; `outer`: whether an
-    outer join may leave it NULL; `is_aggregate`: whether it is one aggregate function."""
+    """One column of a SELECT. `tokens`: its expression, none for one of `*`; `outer`: whether it is
+    a column that an outer join may leave NULL; `is_aggregate`: one aggregate function."""
 
     operand: Operand
     alias: str | None = None
@@ -331,7 +331,6 @@ class _SelectList:
             {**SPECIAL_CALLS, **self.aggregates.calls},
         )  # fmt: skip
         self.columns: list[SelectedColumn] = []
-        self.joins_outer = any(part.outer for part in source.parts)
         self.is_buffered_exactly = True
         """Whether a temporary table between the SELECT and the INSERT keeps all values."""
         self.hides_a_column = False
@@ -363,7 +362,7 @@ class _SelectList:
             return False
         self.columns += [
             SelectedColumn(
-                column_operand(column, table.start + at, self.dialect), outer=self.joins_outer
+                column_operand(column, table.start + at, self.dialect), outer=table.outer
             )
             for table in chosen
             for at, column in enumerate(table.definition.columns)
@@ -383,7 +382,8 @@ class _SelectList:
             alias = parser.text() if parser.at_string() else parser.name()
             self.hides_a_column = self.hides_a_column or self._hides(alias.lower(), operand)
         is_aggregate = self.aggregates.is_result(operand)
-        self.columns.append(SelectedColumn(operand, alias, tokens, self.joins_outer, is_aggregate))
+        outer = operand.column is not None and self._is_outer(tokens)
+        self.columns.append(SelectedColumn(operand, alias, tokens, outer, is_aggregate))
 
     def _hides(self, alias: str, operand: Operand) -> bool:
         """Whether an alias is the name of another column."""
@@ -459,6 +459,10 @@ class _SelectList:
         if len(found) > 1:
             raise unsupported(f"ORDER BY {token.value}")
         return found[0] if found else None
+
+    def _is_outer(self, tokens: tuple[Token, ...]) -> bool:
+        names = [token.value for token in tokens if token.kind in ("word", "quoted")]
+        return self.source.columns.may_be_null(names)
 
     def _is_name(self, start: int) -> bool:
         return all(

@@ -189,7 +189,7 @@ class JoinedTables:
         self._add(table, definition, outer=outer)
 
     def _add(self, table: MemoryTable, definition: TableDefinition, *, outer: bool) -> None:
-        start = self.columns.add(definition).start
+        start = self.columns.add(definition, outer=outer).start
         self.parts.append(JoinedTable(table, definition, start, outer))
 
     def _condition(self, *, required: bool) -> None:

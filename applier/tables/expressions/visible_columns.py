@@ -17,10 +17,12 @@ UNKNOWN_COLUMN = 1054
 
 @dataclass(frozen=True, slots=True)
 class VisibleTable:
-    """A table under the name that qualifies its columns; `start`: where they begin in the row."""
+    """A table under the name that qualifies its columns; `start`: where they begin in the row;
+    `outer`: an outer join may leave them NULL."""
 
     definition: TableDefinition
     start: int
+    outer: bool = False
 
     def is_named(self, qualifiers: list[str]) -> bool:
         """Whether [[database.]table.] means this table."""
@@ -57,9 +59,9 @@ class VisibleColumns:
         found.add(definition)
         return found
 
-    def add(self, definition: TableDefinition) -> VisibleTable:
+    def add(self, definition: TableDefinition, *, outer: bool = False) -> VisibleTable:
         """One more table, behind the others."""
-        table = VisibleTable(definition, self.width)
+        table = VisibleTable(definition, self.width, outer)
         self.tables.append(table)
         self.width += len(definition.columns)
         return table
@@ -97,6 +99,16 @@ class VisibleColumns:
         if not found and self.around is not None:
             return self.around.place(names)
         return found[0] if found and self._is_one(names, found) else None
+
+    def may_be_null(self, names: list[str]) -> bool:
+        """Whether [[database.]table.]column may be NULL in a row, though its definition may not
+        say so."""
+        place = self.place(names)
+        if place is None:
+            return True
+        at, column = place
+        own = [table for table in self.tables if table.start <= at]
+        return column.nullable or not own or own[-1].outer
 
     def _knows(self, names: list[str]) -> bool:
         """Whether a column has this name here or around this one."""
