@@ -18,6 +18,7 @@ from applier.tables.ddl.type_reader import type_of
 from applier.tables.dml.selects import SelectedColumn
 from applier.tables.expressions.operands import (
     EXPLICIT,
+    INTEGER_TYPES,
     Dialect,
     Operand,
     OperandKind,
@@ -231,4 +232,4 @@ _TYPES: Mapping[OperandKind, Callable[[Operand, Dialect], Column | None]] = {
     OperandKind.TIME: _moment("time"),
 }
 _ZERO_DATES = {"date": "0000-00-00", "datetime": "0000-00-00 00:00:00"}
-_ZEROS = {**dict.fromkeys(("int", "bigint", "double", "decimal"), "0"), "time": "00:00:00"}
+_ZEROS = {**dict.fromkeys((*INTEGER_TYPES, "double", "decimal"), "0"), "time": "00:00:00"}

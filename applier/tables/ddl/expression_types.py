@@ -266,7 +266,8 @@ class TypeRules:
             if not self.session.is_modern or any(
                 one.unsigned and one.field == "bigint" for one in typed
             ):
-                return decimal_type(digits, 0, nullable=nullable)
+                found = decimal_type(digits, 0, nullable=nullable)
+                return replace(found, narrow=self.session.is_old)  # IFNULL of it is a BIGINT
             digits = length - 1
         name = "bigint" if length > LONGEST_INT else "int"
         if self.session.is_mariadb:
@@ -287,7 +288,7 @@ class TypeRules:
             return found
         if one.is_integer and two.is_integer:
             if self.session.is_old and one.unsigned != two.unsigned:
-                if not all(each.column is not None or each.literal for each in (one, two)):
+                if one.column is None or not (two.column is not None or two.literal):
                     raise UnknownType
                 length = max(one.digits, two.digits) + 1
                 found = ExpressionType("int", length, nullable=nullable, precision=length - 1)

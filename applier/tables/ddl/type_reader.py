@@ -28,6 +28,7 @@ _COMPARISONS = frozenset("= <=> <> != < <= > >= && || ! AND OR XOR NOT IN LIKE B
 _DIVISIONS = frozenset({"/", "%"})
 _SAME_LENGTH = frozenset("UPPER UCASE LOWER LCASE TRIM LTRIM RTRIM REVERSE".split())
 _DIGESTS = {"MD5": 32, "SHA1": 40, "SHA": 40}
+_AGGREGATES = frozenset({"SUM", "AVG", "MIN", "MAX"})
 _BITS = frozenset({"BIT_AND", "BIT_OR", "BIT_XOR"})
 _CALENDAR = {
     "YEAR": (4, 5), "MONTH": (2, 3), "DAY": (2, 3), "DAYOFMONTH": (2, 3), "HOUR": (2, 3),
@@ -136,6 +137,8 @@ class _Reader:
         return of_column(place[1], nullable=self.columns.may_be_null(names))
 
     def _call(self, name: str, tokens: Sequence[Token]) -> ExpressionType:
+        if name in _AGGREGATES and tokens and tokens[0].value.upper() == "DISTINCT":
+            tokens = tokens[1:]
         session, arguments = self.rules.session, _split(tokens)
         if name == "COUNT":
             return ExpressionType("bigint", 21, nullable=False, precision=20)
@@ -206,6 +209,10 @@ class _Reader:
         text, _, _ = self._some(arguments, 3)
         return self.rules.text(_count(arguments[1]), [text.as_text])
 
+    def repeated(self, arguments: Arguments) -> ExpressionType:
+        text, _ = self._some(arguments, 2)
+        return self.rules.text(text.characters * _count(arguments[1]), [text])
+
     def replaced(self, arguments: Arguments) -> ExpressionType:
         text, old, new = self._some(arguments, 3)
         if not (old.literal and new.literal and new.characters <= old.characters):
@@ -229,7 +236,7 @@ class _Reader:
 
     def formatted(self, arguments: Arguments) -> ExpressionType:
         date, form = self._some(arguments, 2)
-        if date.name not in ("date", "datetime", "timestamp") or not form.literal:
+        if not form.literal or form.name != "varchar" or date.name == "time":
             raise UnknownType
         text, length, at = arguments[1][0].value, 0, 0
         while at < len(text):
@@ -268,7 +275,8 @@ class _Reader:
             raise UnknownType
         if one.name == "decimal":
             return replace(one, nullable=True, column=None)
-        return self.rules.merged([one], nullable=True)
+        found = self.rules.merged([one], nullable=True)
+        return replace(found, field="bigint") if self.rules.session.is_old else found
 
     def coalesced(self, arguments: Arguments) -> ExpressionType:
         types = self._all(arguments)
@@ -463,6 +471,7 @@ _CALLS: Mapping[str, Callable[[_Reader, Arguments], ExpressionType]] = {
     **dict.fromkeys(("LEFT", "RIGHT"), _Reader.end),
     **dict.fromkeys(("SUBSTRING", "SUBSTR", "MID"), _Reader.part),
     **dict.fromkeys(("LPAD", "RPAD"), _Reader.padded),
+    "REPEAT": _Reader.repeated,
     "REPLACE": _Reader.replaced,
     **dict.fromkeys(("LENGTH", "OCTET_LENGTH", "CHAR_LENGTH"), _Reader.length),
     **dict.fromkeys(("DATE", "LAST_DAY"), _Reader.date),
