@@ -21,7 +21,7 @@ SERVERS = ("5.6", "5.7", "9.7", "mariadb")
 STRICT = "STRICT_TRANS_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO"
 SOURCES = """
 CREATE TABLE o (t TINYINT, tn TINYINT UNSIGNED NOT NULL, sm SMALLINT, me MEDIUMINT UNSIGNED, i INT,
-    n INT NOT NULL, iu INT UNSIGNED, b BIGINT, bu BIGINT UNSIGNED NOT NULL, de DECIMAL(8, 2),
+    n INT NOT NULL, iu INT UNSIGNED, b BIGINT, ub BIGINT UNSIGNED NOT NULL, de DECIMAL(8, 2),
     dn DECIMAL(10, 0) NOT NULL, du DECIMAL(6, 3) UNSIGNED, v VARCHAR(10),
     vn VARCHAR(20) NOT NULL DEFAULT 'x', c CHAR(5) CHARACTER SET utf8mb4, e ENUM('a', 'bcd'),
     da DATE, dt DATETIME(3), dtn DATETIME NOT NULL);
@@ -33,7 +33,7 @@ INSERT INTO o VALUES (1, 2, 3, 4, 5, 6, 7, 8, 9, 1.25, 11, 0.125, 'abc', 'x1', '
 CREATE TABLE q (m INT, k SMALLINT NOT NULL, w VARCHAR(8) NOT NULL DEFAULT 'w');
 INSERT INTO q VALUES (6, 1, 'six'), (6, 2, 'half'), (NULL, 3, 'none')
 """.split(";\n")
-INTEGERS = ("t", "tn", "sm", "me", "i", "n", "iu", "b", "bu", "n", "i", "0", "1", "10", "100")
+INTEGERS = ("t", "tn", "sm", "me", "i", "n", "iu", "b", "ub", "n", "i", "0", "1", "10", "100")
 NUMBERS = (*INTEGERS, "de", "dn", "du", "de", "1.5")
 TEXTS = ("v", "vn", "c", "e", "'abc'", "'x'", "''")
 DATES = ("da", "dt", "dtn")
