@@ -53,12 +53,12 @@ def type_of(
 ) -> ExpressionType | None:
     """The type of an expression over these columns; None where it is not known."""
     try:
-        return _Reader(tokens, columns, TypeRules(session)).whole()
+        return _TypeReader(tokens, columns, TypeRules(session)).whole()
     except UnknownType:
         return None
 
 
-class _Reader:
+class _TypeReader:
     """Reads one expression, or one argument."""
 
     def __init__(self, tokens: Sequence[Token], columns: VisibleColumns, rules: TypeRules) -> None:
@@ -383,7 +383,7 @@ class _Reader:
         return [self._typed(one) for one in arguments]
 
     def _typed(self, tokens: Sequence[Token]) -> ExpressionType:
-        return _Reader(tokens, self.columns, self.rules).whole()
+        return _TypeReader(tokens, self.columns, self.rules).whole()
 
     def _peek(self) -> str:
         return self.tokens[self.at].value if self.at < len(self.tokens) else ""
@@ -462,27 +462,27 @@ def _shifted(date: ExpressionType, interval: Sequence[Token]) -> ExpressionType:
     raise UnknownType
 
 
-_CALLS: Mapping[str, Callable[[_Reader, Arguments], ExpressionType]] = {
-    "SUM": _Reader.sum,
-    "AVG": _Reader.average,
-    **dict.fromkeys(("MIN", "MAX"), _Reader.extreme),
-    "CONCAT": _Reader.concatenated,
-    "CONCAT_WS": _Reader.joined,
-    **dict.fromkeys(("LEFT", "RIGHT"), _Reader.end),
-    **dict.fromkeys(("SUBSTRING", "SUBSTR", "MID"), _Reader.part),
-    **dict.fromkeys(("LPAD", "RPAD"), _Reader.padded),
-    "REPEAT": _Reader.repeated,
-    "REPLACE": _Reader.replaced,
-    **dict.fromkeys(("LENGTH", "OCTET_LENGTH", "CHAR_LENGTH"), _Reader.length),
-    **dict.fromkeys(("DATE", "LAST_DAY"), _Reader.date),
-    **dict.fromkeys(("DATE_ADD", "DATE_SUB", "ADDDATE", "SUBDATE"), _Reader.shifted),
-    "DATE_FORMAT": _Reader.formatted,
-    "ROUND": _Reader.rounded,
-    "ABS": _Reader.absolute,
-    "MOD": _Reader.remainder,
-    "IFNULL": _Reader.if_null,
-    "NULLIF": _Reader.null_if,
-    "COALESCE": _Reader.coalesced,
-    "IF": _Reader.chosen,
-    **dict.fromkeys(("GREATEST", "LEAST"), _Reader.greatest),
+_CALLS: Mapping[str, Callable[[_TypeReader, Arguments], ExpressionType]] = {
+    "SUM": _TypeReader.sum,
+    "AVG": _TypeReader.average,
+    **dict.fromkeys(("MIN", "MAX"), _TypeReader.extreme),
+    "CONCAT": _TypeReader.concatenated,
+    "CONCAT_WS": _TypeReader.joined,
+    **dict.fromkeys(("LEFT", "RIGHT"), _TypeReader.end),
+    **dict.fromkeys(("SUBSTRING", "SUBSTR", "MID"), _TypeReader.part),
+    **dict.fromkeys(("LPAD", "RPAD"), _TypeReader.padded),
+    "REPEAT": _TypeReader.repeated,
+    "REPLACE": _TypeReader.replaced,
+    **dict.fromkeys(("LENGTH", "OCTET_LENGTH", "CHAR_LENGTH"), _TypeReader.length),
+    **dict.fromkeys(("DATE", "LAST_DAY"), _TypeReader.date),
+    **dict.fromkeys(("DATE_ADD", "DATE_SUB", "ADDDATE", "SUBDATE"), _TypeReader.shifted),
+    "DATE_FORMAT": _TypeReader.formatted,
+    "ROUND": _TypeReader.rounded,
+    "ABS": _TypeReader.absolute,
+    "MOD": _TypeReader.remainder,
+    "IFNULL": _TypeReader.if_null,
+    "NULLIF": _TypeReader.null_if,
+    "COALESCE": _TypeReader.coalesced,
+    "IF": _TypeReader.chosen,
+    **dict.fromkeys(("GREATEST", "LEAST"), _TypeReader.greatest),
 }
