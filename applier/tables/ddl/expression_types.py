@@ -167,7 +167,7 @@ def rounded(one: ExpressionType, places: int) -> ExpressionType:
     return decimal_type(one.digits - cut + (cut > 0), places, nullable=one.nullable)
 
 
-class TypeRules:
+class ExpressionTypeRules:
     """The rules of one session's server."""
 
     def __init__(self, session: DdlSession) -> None:

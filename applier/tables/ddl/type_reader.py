@@ -11,7 +11,7 @@ from applier.tables.ddl.expression_types import (
     SHORTEST_BIGINT_OF_MARIADB,
     SUM_DIGITS,
     ExpressionType,
-    TypeRules,
+    ExpressionTypeRules,
     UnknownType,
     decimal_type,
     extended,
@@ -53,7 +53,7 @@ def type_of(
 ) -> ExpressionType | None:
     """The type of an expression over these columns; None where it is not known."""
     try:
-        return _TypeReader(tokens, columns, TypeRules(session)).whole()
+        return _TypeReader(tokens, columns, ExpressionTypeRules(session)).whole()
     except UnknownType:
         return None
 
@@ -61,7 +61,9 @@ def type_of(
 class _TypeReader:
     """Reads one expression, or one argument."""
 
-    def __init__(self, tokens: Sequence[Token], columns: VisibleColumns, rules: TypeRules) -> None:
+    def __init__(
+        self, tokens: Sequence[Token], columns: VisibleColumns, rules: ExpressionTypeRules
+    ) -> None:
         self.tokens, self.columns, self.rules = tokens, columns, rules
         self.at = 0
 
