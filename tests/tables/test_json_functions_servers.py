@@ -65,10 +65,21 @@ PATHS = (
 )  # fmt: skip
 
 
+MERGED = (
+    "j", "j", "NULL", "'null'", "'{}'", "'[]'", "'7'", """'{"a": null}'""", """'{"a": [2]}'""",
+    """'{"zz": {"x": null, "new": {"n": null, "o": 1}}, "b": "t"}'""", "'[1, [2]]'",
+    """'{"a": {"b": {"c": null}}}'""", "JSON_OBJECT('a', 1)", "CAST('{\"zz\": 1}' AS JSON)",
+)  # fmt: skip
+
+
 def made(draw: random.Random) -> str:
     name = draw.choice(
-        ("JSON_ARRAY", "JSON_OBJECT", "JSON_SET", "JSON_INSERT", "JSON_REPLACE", "JSON_REMOVE")
-    )
+        (
+            "JSON_ARRAY", "JSON_OBJECT", "JSON_SET", "JSON_INSERT", "JSON_REPLACE", "JSON_REMOVE",
+            "JSON_ARRAY_APPEND", "JSON_ARRAY_APPEND", "JSON_MERGE_PATCH", "JSON_MERGE_PRESERVE",
+            "JSON_LENGTH",
+        )
+    )  # fmt: skip
     several = range(draw.choice((1, 1, 2, 3)))
     if name == "JSON_ARRAY":
         return f"JSON_ARRAY({', '.join(draw.choice(VALUES) for _ in several)})"
@@ -76,6 +87,11 @@ def made(draw: random.Random) -> str:
         keys = ("'a'", "'bb'", "'c'", "v", "'é'", "''")
         parts = [f"{draw.choice(keys)}, {draw.choice(VALUES)}" for _ in several]
         return f"JSON_OBJECT({', '.join(parts)})"
+    if name == "JSON_LENGTH":
+        return f"JSON_LENGTH({draw.choice(MERGED)})"
+    if name in ("JSON_MERGE_PATCH", "JSON_MERGE_PRESERVE"):
+        parts = [draw.choice(MERGED) for _ in (0, *several)]
+        return f"{name}({', '.join(parts)})"
     paths = [f"'{draw.choice(PATHS)}'" for _ in several]
     if name != "JSON_REMOVE":
         paths = [f"{path}, {draw.choice(VALUES)}" for path in paths]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 from applier.binlog.types import json
@@ -223,6 +224,96 @@ def json_remove(call: Call) -> Operand:
     return Operand(OperandKind.JSON, value, call.sql)
 
 
+def json_array_append(call: Call) -> Operand:
+    """JSON_ARRAY_APPEND, with paths that stand in the statement: what is no array becomes one."""
+    document, paths, values = call.arguments[0], call.arguments[1::2], call.arguments[2::2]
+    if len(paths) != len(values):
+        raise unsupported(call.sql)
+    read = document_of(document, call.sql, call.dialect)
+    additions = [
+        (_written_legs(path, call), _member(value, call))
+        for path, value in zip(paths, values, strict=True)
+    ]
+
+    def value(scope: Scope) -> Value:
+        found = read(scope)
+        if found is None:
+            return None
+        root = [as_parsed(_made(as_parsed(found)))]
+        for legs, member in additions:
+            parent = (root,) if not legs else _parent(root, legs, call)
+            last = legs[-1] if legs else 0
+            inner: Any = None if parent is None else json.child(parent[0], last)
+            if inner is not None:
+                before = inner[0] if isinstance(inner[0], list) else [inner[0]]
+                _change(root, legs, [*before, member(scope)], call, adds=False, replaces=True)
+        return _made(root[0])
+
+    return Operand(OperandKind.JSON, value, call.sql)
+
+
+def json_merge_patch(call: Call) -> Operand:
+    """JSON_MERGE_PATCH (RFC 7396). What is merged into NULL is NULL, until a document that is no
+    object takes the place of all before it."""
+    reads = [document_of(one, call.sql, call.dialect) for one in call.arguments]
+
+    def value(scope: Scope) -> Value:
+        documents = [read(scope) for read in reads]
+        found = documents[0]
+        for patch in documents[1:]:
+            if patch is None or not isinstance(as_parsed(patch), dict):
+                found = patch
+            elif found is not None:
+                found = _patched(as_parsed(found), patch)
+        return None if found is None else _made(as_parsed(found))
+
+    return Operand(OperandKind.JSON, value, call.sql)
+
+
+def _patched(target: Any, patch: Any) -> Any:
+    if not isinstance(patch, dict):
+        return patch
+    found = dict(target) if isinstance(target, dict) else {}
+    for name, member in patch.items():
+        if member is None:
+            found.pop(name, None)
+        else:
+            found[name] = _patched(found.get(name), member)
+    return found
+
+
+def json_merge_preserve(call: Call) -> Operand:
+    """JSON_MERGE_PRESERVE: both values of a name, one behind the other in an array."""
+    reads = [document_of(one, call.sql, call.dialect) for one in call.arguments]
+
+    def value(scope: Scope) -> Value:
+        documents = [read(scope) for read in reads]
+        if None in documents:
+            return None
+        return _made(reduce(_both_of, map(as_parsed, documents)))
+
+    return Operand(OperandKind.JSON, value, call.sql)
+
+
+def _both_of(one: Any, two: Any) -> Any:
+    if not (isinstance(one, dict) and isinstance(two, dict)):
+        lists = [each if isinstance(each, list) else [each] for each in (one, two)]
+        return lists[0] + lists[1]
+    shared = {name: _both_of(one[name], two[name]) for name in one.keys() & two.keys()}
+    return {**one, **two, **shared}
+
+
+def json_length(call: Call) -> Operand:
+    """JSON_LENGTH of a whole document."""
+    read = document_of(call.arguments[0], call.sql, call.dialect)
+
+    def value(scope: Scope) -> Value:
+        found = read(scope)
+        return None if found is None else len(found) if isinstance(found, dict | list) else 1
+
+    return Operand(OperandKind.INTEGER, value, call.sql)
+
+
 def _written_legs(path: Operand, call: Call) -> list[str | int]:
     """The steps of a path that names one place, from the document on."""
     if not path.literal or path.kind is not OperandKind.TEXT:
@@ -278,5 +369,9 @@ JSON_FUNCTIONS: dict[str, Function] = {
     "JSON_INSERT": Function((_JSONS, ANY), _changing(adds=True, replaces=False), 3),
     "JSON_REPLACE": Function((_JSONS, ANY), _changing(adds=False, replaces=True), 3),
     "JSON_REMOVE": Function((_JSONS, ANY), json_remove, 2),
+    "JSON_ARRAY_APPEND": Function((_JSONS, ANY), json_array_append, 3),
+    "JSON_MERGE_PATCH": Function((_JSONS,), json_merge_patch, 2),
+    "JSON_MERGE_PRESERVE": Function((_JSONS,), json_merge_preserve, 2),
+    "JSON_LENGTH": Function((_JSONS,), json_length, 1, 1),
     "JSON_VALID": Function((_JSONS,), json_valid, 1, 1),
 }
