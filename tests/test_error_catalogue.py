@@ -34,6 +34,7 @@ BORDERS = {
         "the commands and the receiver's folder translate it, applier.cli.failures what they leave"
     ),
     "InfoError": "a CheckpointError",
+    "UnreadableDocument": "the JSON functions of MariaDB refuse the statement with 1235",
     "UnknownType": "`type_of` returns None for it, and CREATE TABLE … SELECT is refused",
     "GtidError": "the options translate it, applier.cli.failures what they leave",
     "TimeoutError": "a source that is silent: the receiver's dump is a lost connection",

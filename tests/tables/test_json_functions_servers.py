@@ -77,7 +77,7 @@ def made(draw: random.Random) -> str:
         (
             "JSON_ARRAY", "JSON_OBJECT", "JSON_SET", "JSON_INSERT", "JSON_REPLACE", "JSON_REMOVE",
             "JSON_ARRAY_APPEND", "JSON_ARRAY_APPEND", "JSON_MERGE_PATCH", "JSON_MERGE_PRESERVE",
-            "JSON_LENGTH",
+            "JSON_LENGTH", "JSON_EXTRACT", "JSON_UNQUOTE", "JSON_COMPACT",
         )
     )  # fmt: skip
     several = range(draw.choice((1, 1, 2, 3)))
@@ -87,8 +87,11 @@ def made(draw: random.Random) -> str:
         keys = ("'a'", "'bb'", "'c'", "v", "'é'", "''")
         parts = [f"{draw.choice(keys)}, {draw.choice(VALUES)}" for _ in several]
         return f"JSON_OBJECT({', '.join(parts)})"
-    if name == "JSON_LENGTH":
-        return f"JSON_LENGTH({draw.choice(MERGED)})"
+    if name in ("JSON_LENGTH", "JSON_COMPACT"):
+        return f"{name}({draw.choice(MERGED)})"
+    if name in ("JSON_EXTRACT", "JSON_UNQUOTE"):
+        found = f"JSON_EXTRACT(j, '{draw.choice(PATHS)}')"
+        return found if name == "JSON_EXTRACT" else f"JSON_UNQUOTE({found})"
     if name in ("JSON_MERGE_PATCH", "JSON_MERGE_PRESERVE"):
         parts = [draw.choice(MERGED) for _ in (0, *several)]
         return f"{name}({', '.join(parts)})"
@@ -101,6 +104,27 @@ def made(draw: random.Random) -> str:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_documents_that_functions_make(server: Server, seed: int) -> None:
+    equal, different = drawn(server, seed)
+    assert different == []
+    assert equal > 200
+
+
+@pytest.fixture(scope="module")
+def mariadb(server_factory: ServerFactory) -> Iterator[Server]:
+    started = server_factory("mariadb", options={"character_set_server": "utf8mb4"})
+    yield started
+    started.close()
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_texts_that_functions_of_mariadb_make(mariadb: Server, seed: int) -> None:
+    equal, different = drawn(mariadb, seed)
+    assert different == []
+    assert equal > 150
+
+
+def drawn(server: Server, seed: int) -> tuple[int, list[str]]:
+    """How many rows of drawn functions are equal, and the others."""
     draw = random.Random(seed)
     rows = "u INT UNSIGNED, t TINYINT(1), v VARCHAR(9), f DOUBLE, e ENUM('a', 'b'), b VARBINARY(9)"
     statements = [
@@ -115,9 +139,7 @@ def test_documents_that_functions_make(server: Server, seed: int) -> None:
                 f"INSERT INTO {table} (id, u, t, v, f, e, b, j, {column})"
                 f" VALUES ({values}, 'a', 'x', '{document}', {expression})"
             )
-    equal, different = compared(run(server, statements, ""))
-    assert different == []
-    assert equal > 200
+    return compared(run(server, statements, ""))
 
 
 def test_bytes_that_are_no_text_beside_escapes(server: Server) -> None:

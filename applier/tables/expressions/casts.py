@@ -12,7 +12,7 @@ from typing import Any
 from applier.binlog.charsets import CHARSETS, charset
 from applier.tables.expressions.calls import as_bytes
 from applier.tables.expressions.comparisons import moment_of
-from applier.tables.expressions.json_functions import document_of
+from applier.tables.expressions.documents.json_functions import document_of
 from applier.tables.expressions.literals import literal_collation, well_formed
 from applier.tables.expressions.operands import (
     BYTES,

@@ -17,8 +17,8 @@ from applier.tables.expressions.calendar_functions import CALENDAR_FUNCTIONS
 from applier.tables.expressions.calls import Function
 from applier.tables.expressions.comparisons import among, between, compared, like_operand
 from applier.tables.expressions.date_functions import DATE_FUNCTIONS, UNITS, with_interval
+from applier.tables.expressions.documents.json_functions import JSON_FUNCTIONS
 from applier.tables.expressions.functions import FUNCTIONS
-from applier.tables.expressions.json_functions import JSON_FUNCTIONS
 from applier.tables.expressions.literals import (
     bit_bytes,
     introduced,

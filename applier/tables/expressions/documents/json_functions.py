@@ -11,6 +11,7 @@ from typing import Any
 from applier.binlog.types import json
 from applier.errors import InputError
 from applier.tables.expressions.calls import ANY, Call, Domain, Function
+from applier.tables.expressions.documents import mariadb_json
 from applier.tables.expressions.operands import (
     Dialect,
     Operand,
@@ -139,11 +140,6 @@ def _member(operand: Operand, call: Call) -> Callable[[Scope], Any]:
     return value
 
 
-def _refuse_mariadb(call: Call) -> None:
-    if call.dialect.mariadb:
-        raise unsupported(f"{call.sql} of MariaDB")
-
-
 def _made(document: Any) -> Value:
     """A document that was put together, with its members in the server's order."""
     return as_document(json.decode(json.encode(document)))
@@ -151,7 +147,6 @@ def _made(document: Any) -> Value:
 
 def json_array(call: Call) -> Operand:
     """JSON_ARRAY."""
-    _refuse_mariadb(call)
     members = [_member(argument, call) for argument in call.arguments]
     return Operand(
         OperandKind.JSON, lambda scope: _made([member(scope) for member in members]), call.sql
@@ -161,7 +156,6 @@ def json_array(call: Call) -> Operand:
 def json_object(call: Call) -> Operand:
     """JSON_OBJECT of names and values. Raises ReplicationError 1235 for a name that is there twice,
     of which 5.7 takes the first value."""
-    _refuse_mariadb(call)
     names, values = call.arguments[::2], call.arguments[1::2]
     if len(names) != len(values) or any(name.kind is not OperandKind.TEXT for name in names):
         raise unsupported(call.sql)
@@ -359,19 +353,46 @@ def _change(
         inner.append(value)
 
 
+def _of(
+    build: Callable[[Call], Operand], of_mariadb: Callable[[Call], Operand]
+) -> Callable[[Call], Operand]:
+    """A function that MariaDB has for its texts."""
+    return lambda call: (of_mariadb if call.dialect.mariadb else build)(call)
+
+
+def _only_of_mariadb(call: Call) -> Operand:
+    raise unsupported(f"function {call.name}")
+
+
 _JSONS = Domain(frozenset({OperandKind.JSON, OperandKind.TEXT}), lambda operand, dialect: operand)
 JSON_FUNCTIONS: dict[str, Function] = {
-    "JSON_EXTRACT": Function((_JSONS,), json_extract, 2, 2),
-    "JSON_UNQUOTE": Function((_JSONS,), json_unquote, 1, 1),
-    "JSON_ARRAY": Function((ANY,), json_array, 0),
-    "JSON_OBJECT": Function((ANY,), json_object, 0),
-    "JSON_SET": Function((_JSONS, ANY), _changing(adds=True, replaces=True), 3),
-    "JSON_INSERT": Function((_JSONS, ANY), _changing(adds=True, replaces=False), 3),
-    "JSON_REPLACE": Function((_JSONS, ANY), _changing(adds=False, replaces=True), 3),
-    "JSON_REMOVE": Function((_JSONS, ANY), json_remove, 2),
-    "JSON_ARRAY_APPEND": Function((_JSONS, ANY), json_array_append, 3),
-    "JSON_MERGE_PATCH": Function((_JSONS,), json_merge_patch, 2),
+    "JSON_EXTRACT": Function((_JSONS,), _of(json_extract, mariadb_json.extract), 2, 2),
+    "JSON_UNQUOTE": Function((_JSONS,), _of(json_unquote, mariadb_json.unquote), 1, 1),
+    "JSON_ARRAY": Function((ANY,), _of(json_array, mariadb_json.array), 0),
+    "JSON_OBJECT": Function((ANY,), _of(json_object, mariadb_json.made_object), 0),
+    **{
+        name: Function(
+            (_JSONS, ANY),
+            _of(
+                _changing(adds=adds, replaces=replaces),
+                mariadb_json.changing(adds=adds, replaces=replaces),
+            ),
+            3,
+        )
+        for name, adds, replaces in (
+            ("JSON_SET", True, True),
+            ("JSON_INSERT", True, False),
+            ("JSON_REPLACE", False, True),
+        )
+    },
+    "JSON_REMOVE": Function((_JSONS, ANY), _of(json_remove, mariadb_json.remove), 2),
+    "JSON_ARRAY_APPEND": Function(
+        (_JSONS, ANY), _of(json_array_append, mariadb_json.array_append), 3
+    ),
+    "JSON_MERGE_PATCH": Function((_JSONS,), _of(json_merge_patch, mariadb_json.merge_patch), 2),
     "JSON_MERGE_PRESERVE": Function((_JSONS,), json_merge_preserve, 2),
-    "JSON_LENGTH": Function((_JSONS,), json_length, 1, 1),
+    "JSON_LENGTH": Function((_JSONS,), _of(json_length, mariadb_json.length), 1, 1),
     "JSON_VALID": Function((_JSONS,), json_valid, 1, 1),
+    "JSON_COMPACT": Function((_JSONS,), _of(_only_of_mariadb, mariadb_json.formatted), 1, 1),
+    "JSON_LOOSE": Function((_JSONS,), _of(_only_of_mariadb, mariadb_json.formatted), 1, 1),
 }
