@@ -61,7 +61,7 @@ VALUES = (
 )  # fmt: skip
 PATHS = (
     "$", "$.a", "$.zz", "$.zz.x", "$.zz.x[1]", "$.zz.x[7]", "$.new", '$."a b"', "$[0]", "$[2]",
-    "$[9]", "$.zz.none.deep", "$.a.b", "$.zz.x[1].m",
+    "$[9]", "$[last]", "$.zz.x[last]", "$[last-1]", "$.zz.none.deep", "$.a.b", "$.zz.x[1].m",
 )  # fmt: skip
 
 

@@ -3,6 +3,7 @@ in memory."""
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Iterator
 
@@ -154,6 +155,41 @@ def drawn(rng: random.Random, number: int) -> Iterator[str]:
             + where.replace(f"FROM {b}", f"FROM {a}"),
         ]
     )
+
+
+def test_mariadb_reads_the_table_that_it_changes(server_factory: ServerFactory) -> None:
+    rng = random.Random(int(os.environ.get("SEED", "1130")))
+    statements = [one for number in range(60) for one in of_own_table(rng, f"o{number}")]
+    server = server_factory("mariadb")
+    try:
+        assert compared_exactly(server, statements) == 60
+    finally:
+        server.close()
+
+
+def of_own_table(rng: random.Random, name: str) -> Iterator[str]:
+    """A table, rows, and statements whose subqueries read it, too."""
+    yield f"CREATE TABLE {name} (k INT PRIMARY KEY, x INT, u INT, s VARCHAR(5), KEY (x))"
+    rows = [
+        f"({k}, {rng.choice(NUMBERS)}, {rng.choice(NUMBERS)}, {rng.choice(TEXTS)})"
+        for k in range(9)
+    ]
+    yield f"INSERT INTO {name} VALUES {', '.join(rows)}"
+    for _ in range(3):
+        column, other = rng.choice((("x", "x"), ("x", "u"), ("k", "k"), ("s", "s")))
+        inner = f"SELECT {other} FROM {name} WHERE {rng.choice(CONDITIONS)}"
+        where = rng.choice(
+            (
+                f"{column} IN ({inner})", f"{column} NOT IN ({inner})", f"EXISTS ({inner})",
+                f"x > (SELECT AVG(u) FROM {name})", f"x = (SELECT MAX(x) FROM {name})",
+            )
+        )  # fmt: skip
+        assignment = rng.choice(
+            ("x = x + 1", "u = 5", "s = 'n'", f"x = (SELECT COUNT(*) FROM {name})")
+        )
+        yield rng.choice((f"UPDATE {name} SET {assignment}", f"DELETE FROM {name}")) + (
+            f" WHERE {where}"
+        )
 
 
 NUMBERS = ("NULL", "1", "1", "2", "3", "7")

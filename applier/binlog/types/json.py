@@ -461,7 +461,7 @@ def _change(root: list[Document], operation: int, legs: list[Leg], value: Docume
         if found is None:
             return False
         parent = found[0]
-    last = _cell(parent, steps[-1])
+    last = cell_of(parent, steps[-1])
     if operation == INSERT:
         if isinstance(parent, list) and isinstance(last, int) and len(steps) > 1:
             parent.insert(min(last, len(parent)), value)
@@ -482,7 +482,8 @@ def _change(root: list[Document], operation: int, legs: list[Leg], value: Docume
     return True
 
 
-def _cell(parent: Any, leg: Leg) -> str | int:
+def cell_of(parent: Any, leg: Leg) -> str | int:
+    """A leg with the number of its cell in place of "last", -1 where there is none."""
     if isinstance(leg, tuple):
         return len(parent) - 1 - leg[1] if isinstance(parent, list) else -1
     return leg
@@ -490,7 +491,7 @@ def _cell(parent: Any, leg: Leg) -> str | int:
 
 def child(parent: Any, leg: Leg) -> tuple[Document] | None:
     """The value at a leg in a tuple, None when there is none."""
-    leg = _cell(parent, leg)
+    leg = cell_of(parent, leg)
     if isinstance(parent, dict) and isinstance(leg, str) and leg in parent:
         return (parent[leg],)
     if isinstance(parent, list) and isinstance(leg, int) and 0 <= leg < len(parent):

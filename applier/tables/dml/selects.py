@@ -47,6 +47,7 @@ _AS_A_VALUE = frozenset(
     {OperandKind.TEXT, OperandKind.DECIMAL, OperandKind.DATE, OperandKind.DATETIME}
 )
 """Columns of which a subquery may be the value."""
+_OWN = "the table which the statement changes"
 _T = TypeVar("_T")
 Unreadable = Mapping[tuple[str, str], str]
 """Database and name of tables, and what keeps a subquery from reading each."""
@@ -210,6 +211,9 @@ class Subqueries:
         self.session = session
         self.unreadable = unreadable
         self.around = around
+        self.may_read_own = False
+        """MariaDB's UPDATE and DELETE of one table read it, too, where no column is one of the row
+        around."""
 
     def among(self, left: Operand) -> Operand:
         """IN (SELECT …): of no rows it is false, for NULL too; of rows with NULL it is not
@@ -284,6 +288,8 @@ class Subqueries:
             raise unsupported("RAND() in a subquery, which the server evaluates for each row")
         for table in select.read_tables:
             reason = self.unreadable.get((table.definition.database, table.definition.name))
+            if reason == _OWN and self.may_read_own and not select.reads_around:
+                continue  # it is read before the statement changes it
             if reason is not None:
                 raise unsupported(f"a subquery that reads {reason}")
         return select
@@ -299,7 +305,7 @@ def changed_tables(
         name = definition.database, definition.name
         followers = tables.foreign_keys.followers(name, *actions)
         found |= dict.fromkeys(followers, "a table which a foreign key changes")
-        found[name] = "the table which the statement changes"
+        found[name] = _OWN
     return found
 
 

@@ -278,6 +278,7 @@ class Statement:
         self.rows.ignore = self.parser.accept("IGNORE")
         if self._stands_before(("SET",), (",", *JOINING)):
             return self._joined().update()
+        self.subqueries.may_read_own = self.dialect.mariadb
         table = self.table("UPDATE")
         self.rows.refuse_checks(table.definition)
         named = self._under_alias(table.definition)
@@ -303,6 +304,7 @@ class Statement:
             ("WHERE", "ORDER", "LIMIT", "RETURNING"), (",", "USING")
         ):
             return self._joined().delete()
+        self.subqueries.may_read_own = self.dialect.mariadb
         table = self.table("DELETE")
         named = self._under_alias(table.definition)
         self.subqueries.around = VisibleColumns.of(named)

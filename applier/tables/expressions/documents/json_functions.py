@@ -48,7 +48,7 @@ def json_extract(call: Call) -> Operand:
     document, path = call.arguments
     if path.kind is OperandKind.NULL or document.kind is OperandKind.NULL:
         return constant(OperandKind.NULL, None, sql=call.sql)
-    legs = [0, *_written_legs(path, call)]
+    legs: list[json.Leg] = [0, *_written_legs(path, call)]
     read = document_of(document, call.sql, call.dialect)
 
     def value(scope: Scope) -> Value:
@@ -57,7 +57,7 @@ def json_extract(call: Call) -> Operand:
             return None
         inner: Any = [as_parsed(found)]
         for leg in legs:
-            if leg == 0 and not isinstance(inner, list):
+            if leg in (0, ("last", 0)) and not isinstance(inner, list):
                 continue  # any other value is the first element of itself
             step = json.child(inner, leg)
             if step is None:
@@ -212,7 +212,7 @@ def json_remove(call: Call) -> Operand:
         for legs in paths:
             parent = _parent(root, legs, call)
             if parent is not None and json.child(parent[0], legs[-1]) is not None:
-                del parent[0][legs[-1]]
+                del parent[0][json.cell_of(parent[0], legs[-1])]
         return _made(root[0])
 
     return Operand(OperandKind.JSON, value, call.sql)
@@ -308,7 +308,7 @@ def json_length(call: Call) -> Operand:
     return Operand(OperandKind.INTEGER, value, call.sql)
 
 
-def _written_legs(path: Operand, call: Call) -> list[str | int]:
+def _written_legs(path: Operand, call: Call) -> list[json.Leg]:
     """The steps of a path that names one place, from the document on."""
     if not path.literal or path.kind is not OperandKind.TEXT:
         raise unsupported(call.sql)
@@ -316,40 +316,42 @@ def _written_legs(path: Operand, call: Call) -> list[str | int]:
         legs = json.path_legs(str(path.value(Scope((), Session()))))
     except InputError:  # a wildcard or a range
         raise unsupported(call.sql) from None
-    named = [leg for leg in legs if isinstance(leg, str | int)]
-    if len(named) < len(legs):  # "last", which 5.7 does not know
+    if call.dialect.old and any(isinstance(leg, tuple) for leg in legs):  # "last"
         raise unsupported(call.sql)
-    return named
+    return legs
 
 
-def _parent(root: list[Any], legs: list[str | int], call: Call) -> tuple[Any] | None:
+def _parent(root: list[Any], legs: list[json.Leg], call: Call) -> tuple[Any] | None:
     """What the last step is taken in, None where there is none. Raises ReplicationError 1235 for a
     cell of something that is no array, which is an array of it alone."""
     inner: Any = root
-    for leg, step in zip([0, *legs], legs, strict=False):
+    steps: list[json.Leg] = [0, *legs]
+    for leg, step in zip(steps, legs, strict=False):
         found = json.child(inner, leg)
         if found is None:
             return None
         (inner,) = found
-        if isinstance(step, int) and not isinstance(inner, list):
+        if not isinstance(step, str) and not isinstance(inner, list):
             raise unsupported(call.sql)
     return (inner,)
 
 
 def _change(
-    root: list[Any], legs: list[str | int], value: Any, call: Call, *, adds: bool, replaces: bool
+    root: list[Any], legs: list[json.Leg], value: Any, call: Call, *, adds: bool, replaces: bool
 ) -> None:
     parent = (root,) if not legs else _parent(root, legs, call)
     if parent is None:
         return
     inner: Any = parent[0]
-    last = legs[-1] if legs else 0
+    last = json.cell_of(inner, legs[-1]) if legs else 0
     if json.child(inner, last) is not None:
         if replaces:
             inner[last] = value
     elif adds and isinstance(inner, dict) and isinstance(last, str):
         inner[last] = value
     elif adds and isinstance(inner, list) and isinstance(last, int):
+        if last < 0:  # before the first
+            raise unsupported(call.sql)
         inner.append(value)
 
 
