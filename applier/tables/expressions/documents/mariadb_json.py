@@ -80,17 +80,16 @@ def _member(operand: Operand, call: Call) -> Read:
     return read
 
 
-def _legs_of(path: Operand, call: Call) -> list[str | int]:
+def _legs_of(path: Operand, call: Call) -> list[json.Leg]:
     if not path.literal or path.kind is not OperandKind.TEXT:
         raise unsupported(call.sql)
     try:
         legs = json.path_legs(str(path.value(Scope((), Session()))))
     except InputError:  # a wildcard or a range
         raise unsupported(call.sql) from None
-    named = [leg for leg in legs if isinstance(leg, str | int)]
-    if len(named) < len(legs) or any('"' in str(leg) or "\\" in str(leg) for leg in named):
+    if any('"' in str(leg) or "\\" in str(leg) for leg in legs if isinstance(leg, str)):
         raise unsupported(call.sql)
-    return named
+    return legs
 
 
 def _json(
@@ -117,7 +116,7 @@ def _json(
     )
 
 
-def _pairs(call: Call) -> tuple[Read, list[tuple[list[str | int], Read]]]:
+def _pairs(call: Call) -> tuple[Read, list[tuple[list[json.Leg], Read]]]:
     """The document, and each path with its value."""
     document, paths, values = call.arguments[0], call.arguments[1::2], call.arguments[2::2]
     if len(paths) != len(values):

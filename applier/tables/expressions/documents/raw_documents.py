@@ -7,6 +7,8 @@ import json
 import re
 from typing import Any
 
+from applier.binlog.types.json import Leg, cell_of
+
 LOOSE, COMPACT = (", ", ": "), (",", ":")
 """What stands between values, and behind names."""
 MOST_DEPTH = 30
@@ -106,16 +108,19 @@ def unquoted(document: Raw) -> str:
     return written(document)
 
 
-def step(document: Raw, leg: str | int) -> Raw | None:
+def step(document: Raw, leg: Leg) -> Raw | None:
     """What is at a step; a value that is no array is the first element of itself."""
     if isinstance(leg, str):
         return document.get(leg) if isinstance(document, dict) else None
-    if isinstance(document, list):
-        return document[leg] if 0 <= leg < len(document) else None
-    return document if leg == 0 else None
+    if not isinstance(document, list):
+        if isinstance(leg, tuple):  # another rule for each function
+            raise UnreadableDocument
+        return document if leg == 0 else None
+    at = cell_of(document, leg)
+    return document[at] if isinstance(at, int) and 0 <= at < len(document) else None
 
 
-def found_at(document: Raw, legs: list[str | int]) -> Raw | None:
+def found_at(document: Raw, legs: list[Leg]) -> Raw | None:
     """What a path leads to."""
     for leg in legs:
         if document is not None:
@@ -123,7 +128,7 @@ def found_at(document: Raw, legs: list[str | int]) -> Raw | None:
     return document
 
 
-def changed(document: Raw, legs: list[str | int], value: Raw, *, adds: bool, replaces: bool) -> Raw:
+def changed(document: Raw, legs: list[Leg], value: Raw, *, adds: bool, replaces: bool) -> Raw:
     """The document with a value at a path: in place of another, or behind the others."""
     if not legs:
         return value if replaces else document
@@ -133,9 +138,12 @@ def changed(document: Raw, legs: list[str | int], value: Raw, *, adds: bool, rep
         new = changed(inner, rest, value, adds=adds, replaces=replaces)
         if isinstance(document, dict) and isinstance(leg, str):
             return {**document, leg: new}
-        if isinstance(document, list) and isinstance(leg, int):
-            return [*document[:leg], new, *document[leg + 1 :]]
+        if isinstance(document, list):
+            at = int(cell_of(document, leg))
+            return [*document[:at], new, *document[at + 1 :]]
         return new
+    if isinstance(leg, tuple):
+        raise UnreadableDocument
     if rest or not adds:
         return document
     if isinstance(leg, str):
@@ -143,7 +151,7 @@ def changed(document: Raw, legs: list[str | int], value: Raw, *, adds: bool, rep
     return [*document, value] if isinstance(document, list) else [document, value]
 
 
-def without(document: Raw, legs: list[str | int]) -> Raw:
+def without(document: Raw, legs: list[Leg]) -> Raw:
     """The document without what a path leads to."""
     leg, rest = legs[0], legs[1:]
     inner = step(document, leg)
@@ -154,7 +162,8 @@ def without(document: Raw, legs: list[str | int]) -> Raw:
     if isinstance(document, dict):
         return {name: one for name, one in document.items() if name != leg}
     if isinstance(document, list):
-        return [one for at, one in enumerate(document) if at != leg]
+        left_out = cell_of(document, leg)
+        return [one for at, one in enumerate(document) if at != left_out]
     return document
 
 
