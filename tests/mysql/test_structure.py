@@ -270,9 +270,17 @@ def test_a_statement_on_a_view_is_refused(any_server: Server) -> None:
 
 
 @pytest.mark.parametrize(
-    "select", ["(id VARCHAR(5)) SELECT id FROM o", "SELECT 1 AS a", "SELECT id, 'x' AS b FROM o"]
+    "select",
+    [
+        "(id VARCHAR(5)) SELECT id FROM o",
+        "SELECT 1 AS a",
+        "SELECT id, 'x' AS b FROM o",
+        "SELECT 1 + 1 AS a",
+        "SELECT COUNT(*) FROM o",
+        "SELECT id + 1 AS b FROM o",
+    ],
 )
-def test_what_a_select_makes_of_literals_is_the_servers(select: str, any_server: Server) -> None:
+def test_what_a_select_makes_of_expressions_is_the_servers(select: str, any_server: Server) -> None:
     statements: Statements = [*SOURCE, f"CREATE TABLE t {select}"]
     found = Beside(any_server, statements, log_format="STATEMENT")
     assert (found.result.error, found.difference) == (None, "")
@@ -282,12 +290,12 @@ def test_what_a_select_makes_of_literals_is_the_servers(select: str, any_server:
 @pytest.mark.parametrize(
     "select",
     [
-        "SELECT 1 + 1 AS a",
-        "SELECT COUNT(*) FROM o",
-        "SELECT id + 1 AS b FROM o",
+        "SELECT id DIV 2 AS a FROM o",
+        "SELECT HEX(id) AS a FROM o",
+        "SELECT (SELECT 1) AS a",
     ],
 )
-def test_what_a_select_makes_of_expressions_is_refused_in_statement_format(
+def test_what_a_select_makes_of_other_expressions_is_refused_in_statement_format(
     select: str, any_server: Server
 ) -> None:
     statements: Statements = [*SOURCE, f"CREATE TABLE t {select}"]

@@ -13,6 +13,14 @@ import pytest
 from servers.server import Server
 
 import applier
+from applier.tables.ddl.ddl_session import DdlSession
+from applier.tables.ddl.type_reader import type_of
+from applier.tables.definitions.schema import parse_create_table
+from applier.tables.definitions.table_draft import SchemaRules
+from applier.tables.expressions.expression_parser import sql_parser
+from applier.tables.expressions.operands import Session
+from applier.tables.expressions.visible_columns import VisibleColumns
+from applier.tables.sql.sql_mode_flags import NO_MODES, SqlModeFlag
 from tests.peers.contents import differences, server_tables
 from tests.servers.fixtures import ServerFactory
 from tests.tables.test_create_select_servers import logged, on_server, shown
@@ -58,8 +66,8 @@ OF_TEXTS = (
     "CAST({s} AS CHAR(4))",
 )  # fmt: skip
 CONDITIONS = (
-    "{n} > {c}", "{s} = 'abc'", "v IS NULL", "de IS NOT NULL", "n IN (1, 2, 7)",
-    "n > 1 AND i < 9", "n BETWEEN 1 AND 5", "NOT i",
+    "{n} > {c}", "{s} = 'abc'", "n = TRUE", "i <> FALSE", "n = NULL", "i <=> 5", "v IS NULL",
+    "de IS NOT NULL", "n IN (1, 2, 7)", "n > 1 AND i < 9", "n BETWEEN 1 AND 5", "NOT i",
 )  # fmt: skip
 OF_GROUPS = (
     "COUNT(*)", "COUNT({n})", "COUNT(DISTINCT v)", "SUM({n})", "AVG({n})", "MIN({n})", "MAX({s})",
@@ -149,3 +157,44 @@ def test_columns_of_drawn_expressions(server: Server, sql_mode: str, tmp_path: P
             assert columns == on_server(server, table), select
     assert len(ours) > count * 0.5
     assert all(f"t{number}" in ours for number in range(len(JOINED)))
+
+
+def type_in_memory(expression: str, server: str, sql_mode: SqlModeFlag = NO_MODES) -> Any:
+    definition = parse_create_table(SOURCES[0], "d", SchemaRules())
+    session = DdlSession(server=server, expressions=Session(sql_mode=sql_mode))
+    tokens = sql_parser(expression, session.expressions.dialect).tokens
+    return type_of(tokens, VisibleColumns.of(definition), session)
+
+
+@pytest.mark.parametrize("server", ["8.0", "8.4"])
+def test_between_two_versions_a_type_is_known_where_both_have_it(server: str) -> None:
+    same = ("COUNT(*)", "SUM(de)", "AVG(i)", "n + 1", "CONCAT(v, vn)", "IFNULL(i, 0)", "MAX(c)")
+    assert [type_in_memory(one, server) is None for one in same] == [False] * len(same)
+    other = ("YEAR(da)", "COALESCE(i, 0)", "CAST(t AS SIGNED)")
+    assert [type_in_memory(one, server) for one in other] == [None] * len(other)
+    assert None not in [type_in_memory(one, "9.7") for one in other]
+
+
+@pytest.mark.parametrize(
+    ("expression", "sql_mode"),
+    [
+        ("v || vn", SqlModeFlag.PIPES_AS_CONCAT),
+        ("iu - 1", SqlModeFlag.NO_UNSIGNED_SUBTRACTION),
+        ("n <=> NULL", NO_MODES),
+        ("dt + INTERVAL 1.5 SECOND", NO_MODES),
+        ("dt + INTERVAL n DAY", NO_MODES),
+        ("v COLLATE latin1_bin", NO_MODES),
+        ("_utf8mb4'a'", NO_MODES),
+        ("(SELECT 1)", NO_MODES),
+        ("n + @x", NO_MODES),
+        ("0.5 * n", NO_MODES),
+    ],
+)
+def test_types_that_are_not_known(expression: str, sql_mode: SqlModeFlag) -> None:
+    assert type_in_memory(expression, "9.7", sql_mode) is None
+
+
+def test_a_condition_of_other_words_has_no_known_column() -> None:
+    for expression in ("n = NULL", "v = _latin1'a'", "n IN (SELECT 1)", "n = ABS(i)"):
+        assert type_in_memory(expression, "9.7").mixed
+    assert not type_in_memory("n = TRUE", "9.7").nullable

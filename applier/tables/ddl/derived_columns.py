@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from applier.tables.ddl.ddl_session import DdlSession
-from applier.tables.ddl.expression_types import ExpressionType
+from applier.tables.ddl.expression_types import MOST_TEXT, ExpressionType
 from applier.tables.ddl.type_reader import type_of
 from applier.tables.dml.selects import SelectedColumn
 from applier.tables.expressions.operands import (
@@ -30,8 +30,6 @@ from applier.tables.sql.sql_text import Token
 from lookup.table import Column
 
 MOST_NAME = 64
-MOST_TEXT = 255
-"""Longer texts may become BLOBs and TEXTs."""
 _SHORT_INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,7})|TRUE|FALSE")
 _LONG_INTEGER = re.compile(r"[1-9]\d{9,17}")
 """Between them 8.0 and later take a BIGINT earlier than the others."""

@@ -3,7 +3,7 @@ operators and functions make one of others (`fix_length_and_dec` and `resolve_ty
 in sql/item_func.cc, item_strfunc.cc, item_cmpfunc.cc and item_sum.cc).
 
 What is not known, or differs in a way that no rule here has, raises `UnknownType`. Held against
-real servers by tests/tables/test_create_select_servers.py.
+real servers by tests/tables/test_expression_types_servers.py.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lookup.table import Column
 
 MOST_PRECISION, MOST_SCALE = 65, 30
 MOST_TEXT = 255
-"""Characters; longer texts may become TEXTs."""
+"""Characters or bytes; longer texts may become TEXTs and BLOBs."""
 DIVISION_DIGITS = 4
 """div_precision_increment."""
 SUM_DIGITS = 22

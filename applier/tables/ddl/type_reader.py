@@ -19,12 +19,20 @@ from applier.tables.ddl.expression_types import (
     of_number,
     rounded,
 )
+from applier.tables.ddl.type_tokens import (
+    COMPARISONS,
+    arguments_of,
+    is_call,
+    names_of,
+    nesting,
+    written_count,
+)
 from applier.tables.expressions.visible_columns import VisibleColumns
+from applier.tables.sql.sql_mode_flags import SqlModeFlag
 from applier.tables.sql.sql_text import Token
 
 _NAMES = ("word", "quoted")
 _LEVELS = {"+": 0, "-": 0, "*": 1, "/": 1, "%": 1}
-_COMPARISONS = frozenset("= <=> <> != < <= > >= && || ! AND OR XOR NOT IN LIKE BETWEEN".split())
 _DIVISIONS = frozenset({"/", "%"})
 _SAME_LENGTH = frozenset("UPPER UCASE LOWER LCASE TRIM LTRIM RTRIM REVERSE".split())
 _DIGESTS = {"MD5": 32, "SHA1": 40, "SHA": 40}
@@ -45,17 +53,26 @@ _FORMATTED = {
 }  # fmt: skip
 """What stands behind % in DATE_FORMAT -> characters (`Item_func_date_format::format_length`)."""
 
+_BETWEEN, _AROUND = frozenset({"8.0", "8.4"}), ("5.7", "9.7")
+
 Arguments = Sequence[Sequence[Token]]
 
 
 def type_of(
     tokens: Sequence[Token], columns: VisibleColumns, session: DdlSession
 ) -> ExpressionType | None:
-    """The type of an expression over these columns; None where it is not known."""
+    """The type of an expression over these columns; None where it is not known.
+
+    Of 8.0 and 8.4, which the rules were not held against, it is known where those of 5.7 and of 9.7
+    are the same.
+    """
+    servers = _AROUND if session.server in _BETWEEN else (session.server,)
+    rules = [ExpressionTypeRules(replace(session, server=one)) for one in servers]
     try:
-        return _TypeReader(tokens, columns, ExpressionTypeRules(session)).whole()
+        found = {_TypeReader(tokens, columns, one).whole() for one in rules}
     except UnknownType:
         return None
+    return found.pop() if len(found) == 1 else None
 
 
 class _TypeReader:
@@ -77,24 +94,30 @@ class _TypeReader:
         return found
 
     def _condition(self) -> ExpressionType | None:
-        """Of a comparison; of one of columns and literals it is known whether it may be NULL."""
+        """Of a comparison; of one of columns and literals it is known whether it may be NULL.
+        Raises UnknownType for <=>, which is never NULL, and for || that joins texts."""
         depth, words, calls = 0, set(), False
         for at, token in enumerate(self.tokens):
             word = token.value.upper() if token.kind in ("word", "op") else ""
-            depth += _nested(token)
+            depth += nesting(token)
             if depth == 0:
                 words.add(word)
-            calls = calls or word == "CASE" or (_is_call(self.tokens, at) and word != "IN")
+            calls = calls or word == "CASE" or (is_call(self.tokens, at) and word != "IN")
         is_null = [token.value.upper() for token in self.tokens[-3:]]
         if "IS" in words:
             known = is_null[-2:] == ["IS", "NULL"] or is_null == ["IS", "NOT", "NULL"]
-            known = known and not words & _COMPARISONS - {"NOT"}
+            known = known and not words & COMPARISONS - {"NOT"}
             return ExpressionType("int", 1, 0, False, False, 1, narrow=True, mixed=not known)
-        if not words & _COMPARISONS:
+        if not words & COMPARISONS:
             return None
+        modes = self.rules.session.expressions.sql_mode
+        if "||" in words and modes & SqlModeFlag.PIPES_AS_CONCAT:
+            raise UnknownType
+        names = names_of(self.tokens)
+        known = not calls and None not in map(self.columns.place, names)
         divides = any(one.kind == "op" and one.value in _DIVISIONS for one in self.tokens)
-        nullable = divides or any(map(self.columns.may_be_null, _names(self.tokens)))
-        return ExpressionType("int", 1, 0, False, nullable, 1, narrow=True, mixed=calls)
+        nullable = divides or any(map(self.columns.may_be_null, names))
+        return ExpressionType("int", 1, 0, False, nullable, 1, narrow=True, mixed=not known)
 
     def _sum(self, level: int) -> ExpressionType:
         left = self._primary()
@@ -116,7 +139,7 @@ class _TypeReader:
         if token.kind == "number":
             return of_number(token.value)
         if token.kind == "string":
-            return ExpressionType("varchar", len(token.value), nullable=False, literal=True)
+            return self._string(token.value)
         if token.value == "(":
             return self._typed(self._enclosed())
         if token.kind not in _NAMES:
@@ -138,10 +161,16 @@ class _TypeReader:
             raise UnknownType
         return of_column(place[1], nullable=self.columns.may_be_null(names))
 
+    def _string(self, text: str) -> ExpressionType:
+        client = self.rules.session.expressions.client
+        if not text.isascii() and not client.startswith("utf8"):
+            raise UnknownType
+        return ExpressionType("varchar", len(text), nullable=False, literal=True)
+
     def _call(self, name: str, tokens: Sequence[Token]) -> ExpressionType:
         if name in _AGGREGATES and tokens and tokens[0].value.upper() == "DISTINCT":
             tokens = tokens[1:]
-        session, arguments = self.rules.session, _split(tokens)
+        session, arguments = self.rules.session, arguments_of(tokens)
         if name == "COUNT":
             return ExpressionType("bigint", 21, nullable=False, precision=20)
         if name == "GROUP_CONCAT":
@@ -197,23 +226,23 @@ class _TypeReader:
 
     def end(self, arguments: Arguments) -> ExpressionType:
         text, _ = self._some(arguments, 2)
-        return self.rules.text(min(text.characters, _count(arguments[1])), [text])
+        return self.rules.text(min(text.characters, written_count(arguments[1])), [text])
 
     def part(self, arguments: Arguments) -> ExpressionType:
         """SUBSTRING of no more than there is: for the rest, versions count bytes."""
         text, _, _ = self._some(arguments, 3)
-        start, length = _count(arguments[1]), _count(arguments[2])
+        start, length = written_count(arguments[1]), written_count(arguments[2])
         if not start or length > text.characters - start + 1:
             raise UnknownType
         return self.rules.text(length, [text])
 
     def padded(self, arguments: Arguments) -> ExpressionType:
         text, _, _ = self._some(arguments, 3)
-        return self.rules.text(_count(arguments[1]), [text.as_text])
+        return self.rules.text(written_count(arguments[1]), [text.as_text])
 
     def repeated(self, arguments: Arguments) -> ExpressionType:
         text, _ = self._some(arguments, 2)
-        return self.rules.text(text.characters * _count(arguments[1]), [text])
+        return self.rules.text(text.characters * written_count(arguments[1]), [text])
 
     def replaced(self, arguments: Arguments) -> ExpressionType:
         text, old, new = self._some(arguments, 3)
@@ -253,7 +282,7 @@ class _TypeReader:
         if not 1 <= len(arguments) <= 2:
             raise UnknownType
         return rounded(
-            self._typed(arguments[0]), _count(arguments[1]) if len(arguments) == 2 else 0
+            self._typed(arguments[0]), written_count(arguments[1]) if len(arguments) == 2 else 0
         )
 
     def absolute(self, arguments: Arguments) -> ExpressionType:
@@ -327,7 +356,7 @@ class _TypeReader:
         parts, depth, start, opened = [], 0, self.at, ""
         for at in range(self.at, len(self.tokens)):
             token = self.tokens[at]
-            depth += _nested(token)
+            depth += nesting(token)
             word = token.value.upper() if token.kind == "word" else ""
             if depth == -(word == "END") and word in ("WHEN", "THEN", "ELSE", "END"):
                 parts.append((opened, self.tokens[start:at]))
@@ -401,61 +430,14 @@ class _TypeReader:
         passes."""
         start, depth = self.at, 1
         while depth:
-            depth += _nested(self._next())
+            depth += nesting(self._next())
         return self.tokens[start : self.at - 1]
 
 
-def _nested(token: Token) -> int:
-    """1 for what begins something nested, -1 for its end."""
-    if token.kind == "op":
-        return (token.value == "(") - (token.value == ")")
-    word = token.value.upper() if token.kind == "word" else ""
-    return (word == "CASE") - (word == "END")
-
-
-def _is_call(tokens: Sequence[Token], at: int) -> bool:
-    behind = tokens[at + 1].value if at + 1 < len(tokens) else ""
-    return tokens[at].kind == "word" and behind == "("
-
-
-def _names(tokens: Sequence[Token]) -> list[list[str]]:
-    """The columns that stand in a condition without calls, each with what qualifies it."""
-    found: list[list[str]] = []
-    is_open = False
-    for token in tokens:
-        is_name = token.kind == "quoted" or (
-            token.kind == "word" and token.value.upper() not in _COMPARISONS
-        )
-        if is_name and is_open:
-            found[-1].append(token.value)
-        elif is_name:
-            found.append([token.value])
-        is_open = token.value == "."
-    return found
-
-
-def _split(tokens: Sequence[Token]) -> list[Sequence[Token]]:
-    """The arguments between commas."""
-    found, depth, start = [], 0, 0
-    for at, token in enumerate(tokens):
-        depth += _nested(token)
-        if depth == 0 and token.kind == "op" and token.value == ",":
-            found.append(tokens[start:at])
-            start = at + 1
-    return [*found, tokens[start:]] if tokens else []
-
-
-def _count(tokens: Sequence[Token]) -> int:
-    """A number without a sign that is written as an argument."""
-    if len(tokens) != 1 or tokens[0].kind != "number" or not tokens[0].value.isdigit():
-        raise UnknownType
-    return int(tokens[0].value)
-
-
 def _shifted(date: ExpressionType, interval: Sequence[Token]) -> ExpressionType:
-    """A date and INTERVAL of one number and a unit."""
+    """A date and INTERVAL of one whole number and a unit."""
     unit = interval[-1].value.upper()
-    if len(interval) != 3 or unit not in _DAYS | _TIMES:
+    if len(interval) != 3 or unit not in _DAYS | _TIMES or not interval[1].value.isdigit():
         raise UnknownType
     if date.name == "date" and unit in _DAYS:
         return ExpressionType("date")
