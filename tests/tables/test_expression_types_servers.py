@@ -188,6 +188,7 @@ def test_between_two_versions_a_type_is_known_where_both_have_it(server: str) ->
         ("(SELECT 1)", NO_MODES),
         ("n + @x", NO_MODES),
         ("0.5 * n", NO_MODES),
+        ("MAX(YEAR(da))", NO_MODES),
     ],
 )
 def test_types_that_are_not_known(expression: str, sql_mode: SqlModeFlag) -> None:

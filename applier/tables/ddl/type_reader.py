@@ -207,7 +207,7 @@ class _TypeReader:
     def extreme(self, arguments: Arguments) -> ExpressionType:
         """MIN and MAX: of a function of integers a BIGINT, but its width stays."""
         (one,) = self._some(arguments, 1)
-        if one.literal or one.narrow:
+        if one.literal or one.narrow or (one.name == "year" and one.column is None):
             raise UnknownType
         is_wide = one.is_integer and one.column is None
         return replace(one, nullable=True, name="bigint" if is_wide else one.name)
