@@ -9,15 +9,14 @@ from functools import reduce
 from typing import Any
 
 from applier.binlog.types import json
-from applier.errors import InputError
 from applier.tables.expressions.calls import ANY, Call, Domain, Function
 from applier.tables.expressions.documents import mariadb_json
+from applier.tables.expressions.documents.paths import paths_and_values, written_legs
 from applier.tables.expressions.operands import (
     Dialect,
     Operand,
     OperandKind,
     Scope,
-    Session,
     Value,
     as_document,
     as_parsed,
@@ -48,7 +47,7 @@ def json_extract(call: Call) -> Operand:
     document, path = call.arguments
     if path.kind is OperandKind.NULL or document.kind is OperandKind.NULL:
         return constant(OperandKind.NULL, None, sql=call.sql)
-    legs: list[json.Leg] = [0, *_written_legs(path, call)]
+    legs: list[json.Leg] = [0, *_legs_of(path, call)]
     read = document_of(document, call.sql, call.dialect)
 
     def value(scope: Scope) -> Value:
@@ -170,29 +169,34 @@ def json_object(call: Call) -> Operand:
     return Operand(OperandKind.JSON, value, call.sql)
 
 
+def _with_each_path(
+    call: Call, change: Callable[[list[Any], list[json.Leg], Any], None]
+) -> Operand:
+    """The document behind a change for each path and value; `change` gets a list that has the
+    document alone."""
+    read = document_of(call.arguments[0], call.sql, call.dialect)
+    pairs = paths_and_values(call, _legs_of, _member)
+
+    def value(scope: Scope) -> Value:
+        found = read(scope)
+        if found is None:
+            return None
+        root = [as_parsed(_made(as_parsed(found)))]
+        for legs, member in pairs:
+            change(root, legs, member(scope))
+        return _made(root[0])
+
+    return Operand(OperandKind.JSON, value, call.sql)
+
+
 def _changing(*, adds: bool, replaces: bool) -> Callable[[Call], Operand]:
     """JSON_SET, JSON_INSERT and JSON_REPLACE, with paths that stand in the statement."""
 
     def build(call: Call) -> Operand:
-        document, paths, values = call.arguments[0], call.arguments[1::2], call.arguments[2::2]
-        if len(paths) != len(values):
-            raise unsupported(call.sql)
-        read = document_of(document, call.sql, call.dialect)
-        changes = [
-            (_written_legs(path, call), _member(value, call))
-            for path, value in zip(paths, values, strict=True)
-        ]
+        def change(root: list[Any], legs: list[json.Leg], value: Any) -> None:
+            _change(root, legs, value, call, adds=adds, replaces=replaces)
 
-        def value(scope: Scope) -> Value:
-            found = read(scope)
-            if found is None:
-                return None
-            root = [as_parsed(_made(as_parsed(found)))]
-            for legs, member in changes:
-                _change(root, legs, member(scope), call, adds=adds, replaces=replaces)
-            return _made(root[0])
-
-        return Operand(OperandKind.JSON, value, call.sql)
+        return _with_each_path(call, change)
 
     return build
 
@@ -200,7 +204,7 @@ def _changing(*, adds: bool, replaces: bool) -> Callable[[Call], Operand]:
 def json_remove(call: Call) -> Operand:
     """JSON_REMOVE, with paths that stand in the statement."""
     read = document_of(call.arguments[0], call.sql, call.dialect)
-    paths = [_written_legs(path, call) for path in call.arguments[1:]]
+    paths = [_legs_of(path, call) for path in call.arguments[1:]]
     if not all(paths):
         raise unsupported(call.sql)
 
@@ -220,30 +224,16 @@ def json_remove(call: Call) -> Operand:
 
 def json_array_append(call: Call) -> Operand:
     """JSON_ARRAY_APPEND, with paths that stand in the statement: what is no array becomes one."""
-    document, paths, values = call.arguments[0], call.arguments[1::2], call.arguments[2::2]
-    if len(paths) != len(values):
-        raise unsupported(call.sql)
-    read = document_of(document, call.sql, call.dialect)
-    additions = [
-        (_written_legs(path, call), _member(value, call))
-        for path, value in zip(paths, values, strict=True)
-    ]
 
-    def value(scope: Scope) -> Value:
-        found = read(scope)
-        if found is None:
-            return None
-        root = [as_parsed(_made(as_parsed(found)))]
-        for legs, member in additions:
-            parent = (root,) if not legs else _parent(root, legs, call)
-            last = legs[-1] if legs else 0
-            inner: Any = None if parent is None else json.child(parent[0], last)
-            if inner is not None:
-                before = inner[0] if isinstance(inner[0], list) else [inner[0]]
-                _change(root, legs, [*before, member(scope)], call, adds=False, replaces=True)
-        return _made(root[0])
+    def append(root: list[Any], legs: list[json.Leg], value: Any) -> None:
+        parent = (root,) if not legs else _parent(root, legs, call)
+        last = legs[-1] if legs else 0
+        inner: Any = None if parent is None else json.child(parent[0], last)
+        if inner is not None:
+            before = inner[0] if isinstance(inner[0], list) else [inner[0]]
+            _change(root, legs, [*before, value], call, adds=False, replaces=True)
 
-    return Operand(OperandKind.JSON, value, call.sql)
+    return _with_each_path(call, append)
 
 
 def json_merge_patch(call: Call) -> Operand:
@@ -308,15 +298,10 @@ def json_length(call: Call) -> Operand:
     return Operand(OperandKind.INTEGER, value, call.sql)
 
 
-def _written_legs(path: Operand, call: Call) -> list[json.Leg]:
-    """The steps of a path that names one place, from the document on."""
-    if not path.literal or path.kind is not OperandKind.TEXT:
-        raise unsupported(call.sql)
-    try:
-        legs = json.path_legs(str(path.value(Scope((), Session()))))
-    except InputError:  # a wildcard or a range
-        raise unsupported(call.sql) from None
-    if call.dialect.old and any(isinstance(leg, tuple) for leg in legs):  # "last"
+def _legs_of(path: Operand, call: Call) -> list[json.Leg]:
+    """As `written_legs`; 5.7 does not know "last"."""
+    legs = written_legs(path, call)
+    if call.dialect.old and any(isinstance(leg, tuple) for leg in legs):
         raise unsupported(call.sql)
     return legs
 

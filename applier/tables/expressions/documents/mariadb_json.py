@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from applier.binlog.types import json
-from applier.errors import InputError
 from applier.tables.expressions.calls import Call
+from applier.tables.expressions.documents.paths import paths_and_values, written_legs
 from applier.tables.expressions.documents.raw_documents import (
     COMPACT,
     LOOSE,
@@ -81,13 +81,9 @@ def _member(operand: Operand, call: Call) -> Read:
 
 
 def _legs_of(path: Operand, call: Call) -> list[json.Leg]:
-    if not path.literal or path.kind is not OperandKind.TEXT:
-        raise unsupported(call.sql)
-    try:
-        legs = json.path_legs(str(path.value(Scope((), Session()))))
-    except InputError:  # a wildcard or a range
-        raise unsupported(call.sql) from None
-    if any('"' in str(leg) or "\\" in str(leg) for leg in legs if isinstance(leg, str)):
+    """As `written_legs`; names with escapes are compared otherwise."""
+    legs = written_legs(path, call)
+    if any('"' in leg or "\\" in leg for leg in legs if isinstance(leg, str)):
         raise unsupported(call.sql)
     return legs
 
@@ -116,23 +112,12 @@ def _json(
     )
 
 
-def _pairs(call: Call) -> tuple[Read, list[tuple[list[json.Leg], Read]]]:
-    """The document, and each path with its value."""
-    document, paths, values = call.arguments[0], call.arguments[1::2], call.arguments[2::2]
-    if len(paths) != len(values):
-        raise unsupported(call.sql)
-    pairs = [
-        (_legs_of(path, call), _member(value, call))
-        for path, value in zip(paths, values, strict=True)
-    ]
-    return _document_of(document, call), pairs
-
-
 def changing(*, adds: bool, replaces: bool) -> Callable[[Call], Operand]:
     """JSON_SET, JSON_INSERT and JSON_REPLACE, with paths that stand in the statement."""
 
     def build(call: Call) -> Operand:
-        read, pairs = _pairs(call)
+        read = _document_of(call.arguments[0], call)
+        pairs = paths_and_values(call, _legs_of, _member)
 
         def make(scope: Scope) -> Raw | None:
             document = read(scope)
@@ -148,7 +133,8 @@ def changing(*, adds: bool, replaces: bool) -> Callable[[Call], Operand]:
 
 def array_append(call: Call) -> Operand:
     """JSON_ARRAY_APPEND: NULL where there is nothing at a path."""
-    read, pairs = _pairs(call)
+    read = _document_of(call.arguments[0], call)
+    pairs = paths_and_values(call, _legs_of, _member)
 
     def make(scope: Scope) -> Raw | None:
         document = read(scope)
