@@ -28,14 +28,17 @@ def create_from_select(
 ) -> None:
     """Makes the table and fills it. Raises ReplicationError 1235 for a SELECT that is not
     supported; there is no table then."""
-    chosen = _chosen(tables, select, database, session)
-    columns, names = _columns(definition, chosen, select, session)
+    chosen, named = _chosen(tables, select, database, session)
+    columns, names = _columns(definition, chosen, named, select, session)
     made = reordered(definition, columns)
     rows = _filled(table_of(made), chosen, names, session).stored_rows()
     tables.create(made).load(rows)
 
 
-def _chosen(tables: Tables, select: str, database: str, session: DdlSession) -> SelectedRows:
+def _chosen(
+    tables: Tables, select: str, database: str, session: DdlSession
+) -> tuple[SelectedRows, VisibleColumns]:
+    """The rows, and the columns that their expressions name."""
     parser = Parser(select, session.lexis)
     parser.accept("AS")
     try:
@@ -44,11 +47,15 @@ def _chosen(tables: Tables, select: str, database: str, session: DdlSession) -> 
         raise unsupported(f"CREATE TABLE … {select[:60]}") from None
     if not parser.done or chosen.named is None:
         raise unsupported(f"CREATE TABLE … {select[:60]}")
-    return chosen
+    return chosen, chosen.named
 
 
 def _columns(
-    definition: TableDefinition, chosen: SelectedRows, select: str, session: DdlSession
+    definition: TableDefinition,
+    chosen: SelectedRows,
+    named: VisibleColumns,
+    select: str,
+    session: DdlSession,
 ) -> tuple[tuple[Column, ...], list[str]]:
     """The table's columns, those that are only declared first and hidden ones last, and the names
     of the SELECT's."""
@@ -60,7 +67,7 @@ def _columns(
             raise unsupported(f"CREATE TABLE … {select[:60]}")
         column = declared.get(name.lower())
         if column is None:
-            column = derived_column(one, name, chosen.named or VisibleColumns(), session)
+            column = derived_column(one, name, named, session)
         if column is None:
             raise unsupported(f"CREATE TABLE … SELECT, the type of `{name}` ({one.operand.sql})")
         found[name.lower()] = column

@@ -1,9 +1,10 @@
 """The columns that CREATE TABLE … SELECT makes of expressions: their names and types.
 
 A server derives the type from the expression before it has read a row (`create_tmp_field`,
-sql/sql_tmp_table.cc, and `Item::create_field_for_create_select` of MariaDB). The tables here hold
-the expressions for which 5.6.24, 5.7.29, 9.7.4 and MariaDB 10.11.18 do the same; any other is
-refused with 1235. Held against real servers by tests/tables/test_create_select_servers.py.
+sql/sql_tmp_table.cc, and `Item::create_field_for_create_select` of MariaDB). Columns and literals
+are here, for which 5.6.24, 5.7.29, 9.7.4 and MariaDB 10.11.18 do the same; what is worked out of
+them has the type that `type_of` knows, and any other is refused with 1235. Held against real
+servers by tests/tables/test_create_select_servers.py.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from applier.tables.ddl.ddl_session import DdlSession
-from applier.tables.ddl.expression_types import MOST_TEXT, ExpressionType
+from applier.tables.ddl.expression_types import MOST_TEXT, SHORT_DIGITS, ExpressionType
 from applier.tables.ddl.type_reader import type_of
 from applier.tables.dml.selects import SelectedColumn
 from applier.tables.expressions.operands import (
@@ -30,7 +31,7 @@ from applier.tables.sql.sql_text import Token
 from lookup.table import Column
 
 MOST_NAME = 64
-_SHORT_INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,7})|TRUE|FALSE")
+_SHORT_INTEGER = re.compile(rf"-?(?:0|[1-9]\d{{0,{SHORT_DIGITS - 1}}})|TRUE|FALSE")
 _LONG_INTEGER = re.compile(r"[1-9]\d{9,17}")
 """Between them 8.0 and later take a BIGINT earlier than the others."""
 _DECIMAL = re.compile(r"-?((?:0|[1-9]\d*)?)\.(\d+)")
@@ -89,7 +90,7 @@ def derived_column(
     if taken is not None:
         # 9.7.4 gives a BIT b'0' where it is NOT NULL or has a default
         is_bit = taken.type == "bit" and (taken.default or not taken.nullable)
-        plain = replace(plain_column(taken, name), nullable=taken.nullable or column.outer)
+        plain = replace(plain_column(taken, name), nullable=column.nullable)
         return None if is_bit and session.is_modern else plain
     word, tokens = _word(column.tokens), column.tokens
     make = _TYPES.get(operand.kind)

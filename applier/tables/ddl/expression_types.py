@@ -19,6 +19,8 @@ from lookup.table import Column
 MOST_PRECISION, MOST_SCALE = 65, 30
 MOST_TEXT = 255
 """Characters or bytes; longer texts may become TEXTs and BLOBs."""
+SHORT_DIGITS = 8
+"""Of a literal that is an INT everywhere: with nine, 8.0 and later have a BIGINT."""
 DIVISION_DIGITS = 4
 """div_precision_increment."""
 SUM_DIGITS = 22
@@ -137,7 +139,7 @@ def of_number(text: str) -> ExpressionType:
         raise UnknownType
     if point:
         return ExpressionType("decimal", digits, len(behind), False, False, digits, literal=True)
-    if digits > _DIGITS["mediumint"]:
+    if digits > SHORT_DIGITS:
         raise UnknownType
     return ExpressionType("int", digits, 0, False, False, digits, literal=True)
 

@@ -27,6 +27,7 @@ from applier.tables.ddl.type_tokens import (
     nesting,
     written_count,
 )
+from applier.tables.expressions.date_functions import DAY_UNITS, UNITS
 from applier.tables.expressions.visible_columns import VisibleColumns
 from applier.tables.sql.sql_mode_flags import SqlModeFlag
 from applier.tables.sql.sql_text import Token
@@ -46,8 +47,7 @@ _CALENDAR = {
 }  # fmt: skip
 """Functions of dates -> display widths of MySQL 5.x, and of MariaDB."""
 _NOW = {"NOW": "datetime", "CURRENT_TIMESTAMP": "datetime", "CURDATE": "date"}
-_DAYS = frozenset({"DAY", "WEEK", "MONTH", "QUARTER", "YEAR"})
-_TIMES = frozenset({"HOUR", "MINUTE", "SECOND"})
+_WHOLE_UNITS = UNITS - {"MICROSECOND"}
 _FORMATTED = {
     **dict.fromkeys("ymdceisShIl", 2), **dict.fromkeys("Hk", 7), "j": 3, "Y": 4, "f": 6,
 }  # fmt: skip
@@ -437,9 +437,9 @@ class _TypeReader:
 def _shifted(date: ExpressionType, interval: Sequence[Token]) -> ExpressionType:
     """A date and INTERVAL of one whole number and a unit."""
     unit = interval[-1].value.upper()
-    if len(interval) != 3 or unit not in _DAYS | _TIMES or not interval[1].value.isdigit():
+    if len(interval) != 3 or unit not in _WHOLE_UNITS or not interval[1].value.isdigit():
         raise UnknownType
-    if date.name == "date" and unit in _DAYS:
+    if date.name == "date" and unit in DAY_UNITS:
         return ExpressionType("date")
     if date.name in ("date", "datetime", "timestamp"):
         return ExpressionType("datetime", scale=date.scale)

@@ -55,13 +55,13 @@ Unreadable = Mapping[tuple[str, str], str]
 
 @dataclass(frozen=True, slots=True)
 class SelectedColumn:
-    """One column of a SELECT. `tokens`: its expression, none for one of `*`; `outer`: whether it is
-    a column that an outer join may leave NULL; `is_aggregate`: one aggregate function."""
+    """One column of a SELECT. `tokens`: its expression, none for one of `*`; `nullable`: whether it
+    is a column that may be NULL, also by an outer join; `is_aggregate`: one aggregate function."""
 
     operand: Operand
     alias: str | None = None
     tokens: tuple[Token, ...] = ()
-    outer: bool = False
+    nullable: bool = False
     is_aggregate: bool = False
 
 
@@ -368,7 +368,8 @@ class _SelectList:
             return False
         self.columns += [
             SelectedColumn(
-                column_operand(column, table.start + at, self.dialect), outer=table.outer
+                column_operand(column, table.start + at, self.dialect),
+                nullable=column.nullable or table.outer,
             )
             for table in chosen
             for at, column in enumerate(table.definition.columns)
@@ -388,8 +389,8 @@ class _SelectList:
             alias = parser.text() if parser.at_string() else parser.name()
             self.hides_a_column = self.hides_a_column or self._hides(alias.lower(), operand)
         is_aggregate = self.aggregates.is_result(operand)
-        outer = operand.column is not None and self._is_outer(tokens)
-        self.columns.append(SelectedColumn(operand, alias, tokens, outer, is_aggregate))
+        nullable = operand.column is not None and self._may_be_null(tokens)
+        self.columns.append(SelectedColumn(operand, alias, tokens, nullable, is_aggregate))
 
     def _hides(self, alias: str, operand: Operand) -> bool:
         """Whether an alias is the name of another column."""
@@ -466,7 +467,7 @@ class _SelectList:
             raise unsupported(f"ORDER BY {token.value}")
         return found[0] if found else None
 
-    def _is_outer(self, tokens: tuple[Token, ...]) -> bool:
+    def _may_be_null(self, tokens: tuple[Token, ...]) -> bool:
         names = [token.value for token in tokens if token.kind in ("word", "quoted")]
         return self.source.columns.may_be_null(names)
 

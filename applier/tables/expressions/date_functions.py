@@ -228,6 +228,8 @@ _UNITS: dict[str, timedelta] = {
 }  # fmt: skip
 _MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 UNITS = frozenset(_UNITS) | frozenset(_MONTHS)
+DAY_UNITS = frozenset({"DAY", "WEEK", "MONTH", "QUARTER", "YEAR"})
+"""Those that leave a DATE one."""
 
 
 def with_interval(operand: Operand, count: Operand, unit: str, sign: int) -> Operand:
@@ -237,8 +239,8 @@ def with_interval(operand: Operand, count: Operand, unit: str, sign: int) -> Ope
         return constant(OperandKind.NULL, None, sql=sql)
     if operand.kind not in DATES or count.kind is not OperandKind.INTEGER or unit not in UNITS:
         raise unsupported(sql)
-    whole = unit in ("DAY", "WEEK", "MONTH", "QUARTER", "YEAR")
-    kind = OperandKind.DATE if operand.kind is OperandKind.DATE and whole else OperandKind.DATETIME
+    is_date = operand.kind is OperandKind.DATE and unit in DAY_UNITS
+    kind = OperandKind.DATE if is_date else OperandKind.DATETIME
     digits = 6 if unit == "MICROSECOND" else operand.digits
 
     def compute(parts: Parts, number: int) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from applier.binlog.types import json
@@ -112,41 +113,44 @@ def _json(
     )
 
 
-def changing(*, adds: bool, replaces: bool) -> Callable[[Call], Operand]:
-    """JSON_SET, JSON_INSERT and JSON_REPLACE, with paths that stand in the statement."""
-
-    def build(call: Call) -> Operand:
-        read = _document_of(call.arguments[0], call)
-        pairs = paths_and_values(call, _legs_of, _member)
-
-        def make(scope: Scope) -> Raw | None:
-            document = read(scope)
-            for legs, value in pairs:
-                if document is not None:
-                    document = changed(document, legs, value(scope), adds=adds, replaces=replaces)
-            return document
-
-        return _json(call, call.arguments[0], make)
-
-    return build
-
-
-def array_append(call: Call) -> Operand:
-    """JSON_ARRAY_APPEND: NULL where there is nothing at a path."""
+def _with_each_path(
+    call: Call, change: Callable[[Raw, list[json.Leg], Callable[[], Raw]], Raw | None]
+) -> Operand:
+    """The document behind a change for each path and value, which are read when they are asked
+    for; NULL from the first change on that gives it."""
     read = _document_of(call.arguments[0], call)
     pairs = paths_and_values(call, _legs_of, _member)
 
     def make(scope: Scope) -> Raw | None:
         document = read(scope)
-        for legs, value in pairs:
-            target = None if document is None else found_at(document, legs)
-            if target is None:
-                return None
-            before = target if isinstance(target, list) else [target]
-            document = changed(document, legs, [*before, value(scope)], adds=False, replaces=True)
+        for legs, member in pairs:
+            if document is not None:
+                document = change(document, legs, partial(member, scope))
         return document
 
     return _json(call, call.arguments[0], make)
+
+
+def changing(*, adds: bool, replaces: bool) -> Callable[[Call], Operand]:
+    """JSON_SET, JSON_INSERT and JSON_REPLACE, with paths that stand in the statement."""
+
+    def change(document: Raw, legs: list[json.Leg], value: Callable[[], Raw]) -> Raw:
+        return changed(document, legs, value(), adds=adds, replaces=replaces)
+
+    return lambda call: _with_each_path(call, change)
+
+
+def array_append(call: Call) -> Operand:
+    """JSON_ARRAY_APPEND: NULL where there is nothing at a path."""
+
+    def append(document: Raw, legs: list[json.Leg], value: Callable[[], Raw]) -> Raw | None:
+        target = found_at(document, legs)
+        if target is None:
+            return None
+        before = target if isinstance(target, list) else [target]
+        return changed(document, legs, [*before, value()], adds=False, replaces=True)
+
+    return _with_each_path(call, append)
 
 
 def remove(call: Call) -> Operand:
