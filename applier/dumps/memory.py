@@ -94,7 +94,7 @@ class _Loader:
         if statement.kind == "set":
             self.tables.foreign_keys.enabled = self.session.foreign_key_checks
             return
-        if statement.head is not None and _ON_DUPLICATE.search(statement.sql) is None:
+        if statement.head is not None and self._is_plain(statement, statement.head):
             self._insert(statement, statement.head)
             return
         text = self._client_text(statement.sql)
@@ -112,6 +112,13 @@ class _Loader:
             execute_statement(self.tables, text, self.tables.name_here(statement.database), session)
         elif statement.verb not in IGNORED_STATEMENTS and statement.verb not in SESSION_STATEMENTS:
             raise InputError(f"statement that is not known: {text[:60]!r}", code=Code.SCHEMA_SQL)
+
+    def _is_plain(self, statement: DumpStatement, head: re.Match[bytes]) -> bool:
+        """Whether an INSERT does nothing but add its rows."""
+        place = statement.database, unquoted(head["table"])
+        database, name = map(self.tables.name_here, place)
+        fires = self.tables.triggers.fired(database, name, "INSERT")
+        return not fires and _ON_DUPLICATE.search(statement.sql) is None
 
     def _expressions(self, mode: SqlModeFlag = NO_MODES, zone: tzinfo = UTC) -> Session:
         return Session(

@@ -254,6 +254,7 @@ class StatementApplier:
         session.lc_time_names = query.variables.lc_time_names or 0
         session.numbers = NumberSteps(*(query.variables.auto_increment or ()))
         self.statement.replace_keeps_children = RULES[self.server].replace_keeps_children
+        self.statement.cascades_fire = bool(query.variables.enable_cascade_triggers)
         self.statement.explicit_defaults_for_timestamp = self._explicit_defaults(query.variables)
 
 

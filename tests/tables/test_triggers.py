@@ -1,5 +1,5 @@
-"""Triggers: a statement that fires one is refused; rows events, and tables that lost theirs, are
-not concerned."""
+"""Triggers: which statements run them, and which are refused; rows events, and tables that lost
+theirs, are not concerned. What they do is held beside servers in test_trigger_servers.py."""
 
 from __future__ import annotations
 
@@ -29,13 +29,31 @@ def replayed(
 
 
 FIRED = [
-    ("AFTER INSERT", "INSERT INTO t VALUES (2)"),
     ("BEFORE INSERT", "REPLACE INTO t VALUES (2)"),
     ("AFTER DELETE", "REPLACE INTO t VALUES (1)"),
-    ("BEFORE UPDATE", "UPDATE t SET a = 5"),
+    ("AFTER INSERT", "INSERT IGNORE INTO t VALUES (2)"),
+    ("BEFORE UPDATE", "UPDATE IGNORE t SET a = 5"),
     ("AFTER UPDATE", "INSERT INTO t VALUES (1) ON DUPLICATE KEY UPDATE a = 7"),
-    ("AFTER DELETE", "DELETE FROM t"),
+    ("AFTER INSERT", "INSERT INTO t VALUES (1) ON DUPLICATE KEY UPDATE a = 7"),
+    ("AFTER INSERT", "INSERT INTO t SELECT 5 FROM u"),
+    ("BEFORE DELETE", "DELETE t FROM t JOIN u USING (a)"),
+    ("BEFORE UPDATE", "UPDATE t JOIN u USING (a) SET t.a = 3"),
 ]
+NOT_RUN = {
+    "DECLARE x INT": "DECLARE in a trigger",
+    "BEGIN WHILE 1 DO SET @x = 1; END WHILE; END": "WHILE in a trigger",
+    "CALL p(NEW.a)": "CALL in a trigger",
+    "SET GLOBAL x = 1": "SET GLOBAL x = 1 in a trigger",
+    "SET NEW.a = 1": "SET NEW.a = 1 in a trigger",
+    "SET @x = OLD.a": "OLD in a trigger over INSERT",
+    "SET @x = NEW.b": "Unknown column 'b' in a trigger",
+    "SET @x = @@server_id": "@@server_id",
+    "SET @x = LAST_INSERT_ID()": "LAST_INSERT_ID",
+    "BEGIN SET @x = 1; IF @x THEN DELETE FROM u; END IF; END": "variables that it sets",
+    "IF NEW.a THEN DELETE FROM u; END": "SQL that cannot be read: expected END IF",
+    "BEGIN DELETE FROM u; END; DELETE FROM u": "DELETE FROM u",
+}
+"""Bodies of an AFTER INSERT trigger, and what the refusal says of them."""
 
 
 @pytest.mark.parametrize(("when", "statement"), FIRED)
@@ -61,6 +79,65 @@ def test_triggers_of_the_dump_count(when: str, statement: str, tmp_path: Path) -
     assert result.error is not None and result.error.number == 1235
 
 
+@pytest.mark.parametrize("body", NOT_RUN)
+def test_a_body_that_is_not_run_is_named_before_a_row_changes(body: str, tmp_path: Path) -> None:
+    tables, result = replayed(
+        tmp_path, f"CREATE TRIGGER tr AFTER INSERT ON t FOR EACH ROW {body}",
+        "INSERT INTO t VALUES (2)",
+    )  # fmt: skip
+    assert result.error is not None
+    assert (result.error.number, result.error.table) == (1235, "d.t")
+    assert f"`tr`, which is not run in memory: {NOT_RUN[body]}" in result.error.message
+    assert tables["d.t"].rows() == [(1,)]
+
+
+def test_a_failing_trigger_takes_its_statement_back(tmp_path: Path) -> None:
+    schema = f"{TABLES} CREATE TABLE d.v (a INT PRIMARY KEY); INSERT INTO d.v VALUES (3);"
+    body = "BEGIN INSERT INTO u VALUES (NEW.a); INSERT INTO v VALUES (NEW.a); END"
+    tables, result = replayed(
+        tmp_path, f"CREATE TRIGGER tr AFTER INSERT ON t FOR EACH ROW {body}",
+        "INSERT INTO t VALUES (2), (3), (4)", schema=schema,
+    )  # fmt: skip
+    assert result.error is not None and result.error.number == 1062
+    assert [tables[f"d.{name}"].rows() for name in "tuv"] == [[(1,)], [], [(3,)]]
+
+
+def test_a_trigger_may_not_change_the_table_that_fires_it(tmp_path: Path) -> None:
+    body = "FOR EACH ROW INSERT INTO t VALUES (NEW.a + 1)"
+    tables, result = replayed(
+        tmp_path, f"CREATE TRIGGER tr AFTER INSERT ON t {body}", "INSERT INTO t VALUES (2)"
+    )
+    assert result.error is not None and result.error.number == 1235
+    assert tables["d.t"].rows() == [(1,)]
+
+
+def test_triggers_that_hang_on_the_order_of_rows_are_refused(tmp_path: Path) -> None:
+    body = "FOR EACH ROW DELETE FROM u WHERE a < NEW.a"
+    tables, result = replayed(
+        tmp_path, f"CREATE TRIGGER tr AFTER UPDATE ON t {body}", "UPDATE t SET a = a + 1",
+        "INSERT INTO t VALUES (3)", "UPDATE t SET a = a + 10",
+    )  # fmt: skip
+    assert result.error is not None and "order of the rows" in result.error.message
+    assert tables["d.t"].rows() == [(2,), (3,)]
+
+
+@pytest.mark.parametrize("fires", [False, True])
+def test_rows_that_a_foreign_key_changes_fire_triggers_where_the_log_says_so(
+    fires: bool, tmp_path: Path
+) -> None:
+    """enable_cascade_triggers of 9.7 (status variable 21)."""
+    schema = (
+        "CREATE TABLE d.t (a INT PRIMARY KEY); CREATE TABLE d.c (a INT PRIMARY KEY, FOREIGN KEY (a)"
+        " REFERENCES d.t (a) ON DELETE CASCADE); INSERT INTO d.t VALUES (1);"
+        " INSERT INTO d.c VALUES (1);"
+    )
+    delete = query(b"DELETE FROM t", variables=bytes([21, fires]))
+    made = query(b"CREATE TRIGGER tr AFTER DELETE ON c FOR EACH ROW SET @x = 1")
+    tables, result = replay_log(tmp_path, log(made, query(b"BEGIN"), delete, xid()), schema)
+    assert (result.error is not None) == fires
+    assert tables["d.c"].rows() == ([(1,)] if fires else [])
+
+
 @pytest.mark.parametrize(
     "before",
     [
@@ -82,11 +159,12 @@ def test_a_trigger_goes_with_its_table(tmp_path: Path) -> None:
     moves = ["RENAME TABLE t TO s", "ALTER TABLE s ADD b INT", "ALTER TABLE s RENAME TO r"]
     _, result = replayed(
         tmp_path,
-        f"CREATE TRIGGER tr AFTER INSERT ON t {BODY}",
+        f"CREATE TRIGGER tr AFTER INSERT ON t {BODY.replace('u', 'gone')}",
         *moves,
         "INSERT INTO r VALUES (2, 3)",
     )
-    assert result.error is not None and (result.error.number, result.error.table) == (1235, "d.r")
+    assert result.error is not None
+    assert (result.error.number, result.error.table) == (1146, "d.gone")
 
 
 def test_rows_events_fire_none(tmp_path: Path) -> None:
@@ -108,3 +186,10 @@ def test_calls_of_stored_routines_are_refused(statement: str, tmp_path: Path) ->
     """A server logs a SELECT only when a function in it changed something."""
     _, result = replayed(tmp_path, statement)
     assert result.error is not None and result.error.number == 1235
+
+
+def test_triggers_of_a_dump_run_for_the_rows_behind_them(tmp_path: Path) -> None:
+    trigger = f"CREATE TRIGGER d.tr AFTER INSERT ON t {BODY.replace('u ', 'd.u ')};"
+    tables, _ = replayed(tmp_path, schema=f"{TABLES} {trigger} INSERT INTO d.t VALUES (5), (6);")
+    assert tables["d.t"].rows() == [(1,), (5,), (6,)]
+    assert tables["d.u"].rows() == [(5,), (6,)]

@@ -145,7 +145,8 @@ class _Ddl:
         if what == "SEQUENCE":
             return self._create_sequence(replacing, temporary)
         if what == "TRIGGER":
-            self.tables.triggers.create(self.parser, self.database)
+            dialect = self.session.expressions.dialect
+            self.tables.triggers.create(self.parser, self.database, dialect)
         if what == "VIEW":
             self._create_view()
         return f"CREATE {what or 'of something unknown'} is not replayed"

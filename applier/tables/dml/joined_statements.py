@@ -17,6 +17,7 @@ from applier.tables.dml.row_selection import RowSelection
 from applier.tables.dml.row_writer import Assignment, StatementRows, StatementSession, Write
 from applier.tables.dml.selects import Subqueries, changed_tables, joined_tables
 from applier.tables.dml.table_references import JoinedTable, Refs
+from applier.tables.dml.trigger_programs import refuse_cascades
 from applier.tables.expressions.expression_parser import ExpressionParser
 from applier.tables.expressions.operands import Scope, unsupported
 from applier.tables.sql.sql_text import Parser
@@ -106,6 +107,7 @@ class JoinedStatement:
         self.subqueries.around = self.joined.columns
         definitions = [part.table.definition for part in self.joined.parts]
         self.subqueries.unreadable = changed_tables(self.tables, definitions, action)
+        refuse_cascades(self.tables, self.session, definitions, action)
 
     def _reader(self) -> ExpressionParser:
         session = self.session.expressions

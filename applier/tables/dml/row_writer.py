@@ -12,6 +12,7 @@ from applier.binlog.types import ValueRefused, from_sql
 from applier.errors import ReplicationError
 from applier.tables.auto_numbers import refuse_no_number, stored_number
 from applier.tables.definitions.altered_columns import names_in
+from applier.tables.dml.fired_triggers import FiredTriggers
 from applier.tables.engine import MemoryTable
 from applier.tables.expressions.defaults import (
     column_default,
@@ -49,6 +50,10 @@ class StatementSession:
     """As in `lookup.versions.ServerRules`."""
     files: dict[int, bytearray] = field(default_factory=dict)
     """LOAD DATA files by their number."""
+    cascades_fire: bool = False
+    """enable_cascade_triggers (9.7): rows that a foreign key changes fire triggers."""
+    changing: frozenset[tuple[str, str]] = frozenset()
+    """In a trigger: the tables whose changes fired it."""
 
 
 _LISTED = re.compile(r"PARTITION\s+BY\s+(RANGE|LIST)", re.IGNORECASE)
@@ -83,6 +88,10 @@ class StatementRows:
         self.session = session
         self.dialect: Dialect = session.expressions.dialect
         self.ignore = False
+        self.triggers = FiredTriggers()
+        self.nulls_wait = False
+        """Whether the table has a BEFORE trigger, of any event: NULL may then stand in a NOT NULL
+        column until it has run."""
         self.within: Callable[[Row], bool] | None = None
         self._numbered = False
         """Whether the statement has used a number of its INSERT_ID event."""
@@ -119,11 +128,13 @@ class StatementRows:
         for at, assignments in enumerate(rows):
             next_number = self.session.insert_id
             row = self._new_row(table, assignments, alone=alone, first=at == 0)
+            row = self.triggers.before(None, row) or row
             row = row if generate is None else generate(row)
             self._check_partition(table, row)
             try:
                 table.insert(row)
                 changed += 1
+                self.triggers.after(None, row)
             except DuplicateKey as duplicate:
                 if replacing:
                     changed += self._replace(table, row, duplicate)
@@ -183,12 +194,12 @@ class StatementRows:
         session = self.session.expressions
         base = default_row(definition, session)
         row = list(base)
-        strict = self._strict(definition, first=first)
+        strict = self.strict(definition, first=first)
         for at, write in assignments:
             column = definition.columns[at]
             if write is None or column.generated:
                 continue
-            value = self._fitted(write, Scope(tuple(row), session), strict=strict)
+            value = self.fitted(write, Scope(tuple(row), session), strict=strict)
             if value is None and not column.nullable and not column.auto_increment:
                 value = self._instead_of_null(
                     column, definition, strict=strict or (alone and not self.ignore)
@@ -208,11 +219,18 @@ class StatementRows:
         at = _auto_place(table.definition)
         if inserted is not None and at in {place for place, _ in assignments}:
             self._pass_updated(new[at])
-        if new == old:
-            return 0
-        self._check_partition(table, new)
-        table.update(ref, new)
-        return 1
+        if new != old:
+            self._check_partition(table, new)
+            table.update(ref, new)
+        self.triggers.after(old, new)
+        return int(new != old)
+
+    def delete(self, table: MemoryTable, ref: Ref) -> None:
+        """Deletes one row, which is there."""
+        old = table.get(ref)
+        self.triggers.before(old, None)
+        table.delete(ref)
+        self.triggers.after(old, None)
 
     def _check_partition(self, table: MemoryTable, row: Row) -> None:
         """A row may not leave the partitions that the statement names."""
@@ -239,7 +257,7 @@ class StatementRows:
         simultaneous = (
             self.dialect.mariadb and self.dialect.sql_mode & SqlModeFlag.SIMULTANEOUS_ASSIGNMENT
         )
-        strict = self._strict(definition, first=True)
+        strict = self.strict(definition, first=True)
         row = list(old)
         for at, write in assignments:
             column = definition.columns[at]
@@ -249,7 +267,7 @@ class StatementRows:
                 row[at] = column_default(column, session)
                 continue
             seen = old if simultaneous else tuple(row)
-            value = self._fitted(
+            value = self.fitted(
                 write, Scope((*seen, *(inserted or ())), session, inserted), strict=strict
             )
             if value is None and not column.nullable:
@@ -258,20 +276,35 @@ class StatementRows:
                 else:
                     value = self._instead_of_null(column, definition, strict=strict)
             row[at] = value
-        if tuple(row) != old:
-            touched = {at for at, _ in assignments}
-            for at, column in enumerate(definition.columns):
-                if column.on_update is not None and at not in touched:
-                    row[at] = storer(column, compile_expression(column.on_update), self.dialect)(
-                        Scope(old, session)
-                    )
+        touched = {at for at, _ in assignments}
+        new: Row = tuple(row)
+        if self.dialect.is_modern:
+            new = self._stamped(definition, old, new, touched)
+        new = self.triggers.before(old, new) or new
+        if not self.dialect.is_modern:
+            new = self._stamped(definition, old, new, touched)
         generate = row_generator(definition, session)
         if generate is None:
-            return tuple(row)
-        made = generate(tuple(row))
+            return new
+        made = generate(new)
         return made if self.dialect.mariadb else _stored_before(definition, old, made, assignments)
 
-    def _strict(self, definition: TableDefinition, *, first: bool) -> bool:
+    def _stamped(self, definition: TableDefinition, old: Row, new: Row, touched: set[int]) -> Row:
+        """The row with its ON UPDATE columns, where anything changed: from 8.0 on what the
+        statement did decides, before that and in MariaDB what its triggers did, too (seen on
+        5.7.29, 9.7.4 and 10.11.18)."""
+        if new == old:
+            return new
+        row = list(new)
+        for at, column in enumerate(definition.columns):
+            if column.on_update is not None and at not in touched:
+                row[at] = storer(column, compile_expression(column.on_update), self.dialect)(
+                    Scope(old, self.session.expressions)
+                )
+        return tuple(row)
+
+    def strict(self, definition: TableDefinition, *, first: bool) -> bool:
+        """Whether a value that does not fit is an error; `first`: in the statement's first row."""
         modes = self.dialect.sql_mode
         if self.ignore or not modes & SqlModeFlag.STRICT:
             return False
@@ -281,7 +314,7 @@ class StatementRows:
             or traits_of(definition).transactional
         )
 
-    def _fitted(self, write: Write, scope: Scope, *, strict: bool) -> Any:
+    def fitted(self, write: Write, scope: Scope, *, strict: bool) -> Any:
         """The stored value; the closest to one that does not fit where the mode allows. Raises
         ValueRefused."""
         try:
@@ -310,6 +343,8 @@ class StatementRows:
                 replace(column, default=f"CURRENT_TIMESTAMP({column.scale})"),
                 self.session.expressions,
             )
+        if self.nulls_wait:
+            raise unsupported(f"NULL for the NOT NULL column {column.name} before its triggers")
         if strict:
             raise ReplicationError(
                 1048, f"Column '{column.name}' cannot be null", table=definition.full_name
@@ -357,6 +392,8 @@ class StatementRows:
             return
         if session.insert_id is None and all(key.columns[0] != at for key in table.definition.keys):
             raise unsupported(f"numbers of `{column.name}` by the columns before it in its key")
+        if session.changing and session.insert_id is None:
+            raise unsupported(f"a number of `{column.name}` in a trigger")
         number = session.insert_id if session.insert_id is not None else table.auto_increment
         refuse_no_number(
             number, mariadb=self.dialect.mariadb, from_event=session.insert_id is not None

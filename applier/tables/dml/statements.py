@@ -8,8 +8,9 @@ what was asked, and guessing what came of it would be a silent divergence.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from applier.binlog.types import ValueRefused
@@ -28,6 +29,7 @@ from applier.tables.dml.row_writer import (
 )
 from applier.tables.dml.selects import Subqueries, changed_tables
 from applier.tables.dml.table_references import JOINING, NO_ALIAS
+from applier.tables.dml.trigger_programs import fired_triggers, refuse_cascades
 from applier.tables.engine import MemoryTable
 from applier.tables.expressions.defaults import implicit_default, is_evaluated
 from applier.tables.expressions.expression_parser import (
@@ -42,6 +44,7 @@ from applier.tables.expressions.operands import (
 from applier.tables.expressions.visible_columns import VisibleColumns
 from applier.tables.partitioning.subpartitions import named_partitions
 from applier.tables.sql.sql_text import Token
+from applier.tables.triggers import not_run
 from lookup.handler import DuplicateKey, NoReferencedRow, RowError, RowIsReferenced, traits_of
 from lookup.table import TableDefinition
 
@@ -102,15 +105,20 @@ class Statement:
         self.tables.rollback_to_mark(mark)
         raise failure
 
-    def table(self, *events: str) -> MemoryTable:
+    def table(self, *events: str, fires: bool = False) -> MemoryTable:
         """The table that stands at the cursor; `events`: what the statement does to its rows, for
-        triggers and foreign keys."""
+        triggers and foreign keys; `fires`: it runs its triggers."""
         name = self.parser.table_name(self.database)
         self.table_name = ".".join(name)
         table = self.tables.named(*name)
         actions = [_ACTIONS[event] for event in events if event in _ACTIONS]
         self.subqueries.unreadable = changed_tables(self.tables, [table.definition], *actions)
-        self.tables.triggers.refuse(*name, *events)
+        refuse_cascades(self.tables, self.session, [table.definition], *actions)
+        if not fires or self.rows.ignore:
+            self.tables.triggers.refuse(*name, *events)
+        self.rows.nulls_wait = self.tables.triggers.has_before(*name)
+        if name in self.session.changing:
+            raise unsupported(f"a trigger that changes `{self.table_name}`, which fired it")
         table.open()
         if any(column.system_time for column in table.definition.columns):
             raise unsupported(f"a statement on `{self.table_name}`, whose rows have a system time")
@@ -123,6 +131,22 @@ class Statement:
         self.rows.within = self.rows.within or named_partitions(
             self.parser, table.definition, session
         )
+
+    def _fire(self, table: MemoryTable, event: str, unseen: frozenset[int] = frozenset()) -> None:
+        """From here on the statement's rows fire their triggers. `unseen` as in `fired_triggers`.
+        Raises ReplicationError 1235 where these are not run."""
+        definition = table.definition
+        triggers = self.tables.triggers.fired(definition.database, definition.name, event)
+        if not triggers:
+            return
+        execute = partial(execute_statement, self.tables)
+        fired = fired_triggers(triggers, event, definition, self.session, execute, unseen)
+        words = {one.value.upper() for one in self.parser.tokens if one.kind == "word"}
+        reads = fired.changes_tables and "SELECT" in words
+        reads |= fired.sets_variables and any(word.startswith("@") for word in words)
+        if self.rows.within is not None or reads:
+            raise not_run(triggers[0], event, "which is not run in memory by such a statement")
+        self.rows.triggers = fired
 
     def _reader(self, columns: TableDefinition | VisibleColumns) -> ExpressionParser:
         session = self.session.expressions
@@ -137,7 +161,8 @@ class Statement:
             "LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "INTO"
         ):
             self.rows.ignore = self.rows.ignore or word == "IGNORE"
-        table = self.table("INSERT", "DELETE") if replacing else self.table("INSERT")
+        events = ("INSERT", "DELETE") if replacing else ("INSERT",)
+        table = self.table(*events, fires=not replacing)
         definition = table.definition
         is_listed = parser.op() == "("
         columns = self.column_list(definition)
@@ -148,13 +173,18 @@ class Statement:
             rows = [self._assignments(definition)]
             columns = tuple(at for at, _ in rows[0])
         else:
+            self._fire(table, "INSERT", _unseen(definition, columns))
             return self._insert_selected(table, columns, replacing=replacing)
         visible = self._beside_new_row(definition, columns)
         on_duplicate: list[Assignment] = []
         if parser.accept("ON", "DUPLICATE", "KEY", "UPDATE"):
             self.tables.triggers.refuse(definition.database, definition.name, "UPDATE")
+            self.tables.triggers.refuse(definition.database, definition.name, "INSERT")
+            refuse_cascades(self.tables, self.session, [definition], "on_update")
             on_duplicate = self._assignments(definition, visible)
         self._at_end()
+        given = set.intersection(*({at for at, write in row if write} for row in rows))
+        self._fire(table, "INSERT", _unseen(definition, given))
         return self.rows.insert(table, rows, replacing=replacing, on_duplicate=on_duplicate)
 
     def _beside_new_row(
@@ -279,12 +309,13 @@ class Statement:
         if self._stands_before(("SET",), (",", *JOINING)):
             return self._joined().update()
         self.subqueries.may_read_own = self.dialect.mariadb
-        table = self.table("UPDATE")
+        table = self.table("UPDATE", fires=True)
         self.rows.refuse_checks(table.definition)
         named = self._under_alias(table.definition)
         self.subqueries.around = VisibleColumns.of(named)
         self.parser.expect("SET")
         assignments = self._assignments(named)
+        self._fire(table, "UPDATE")
         changed = 0
         for ref in self._matching(table, named):
             if table.get(ref) is not None:
@@ -305,15 +336,16 @@ class Statement:
         ):
             return self._joined().delete()
         self.subqueries.may_read_own = self.dialect.mariadb
-        table = self.table("DELETE")
+        table = self.table("DELETE", fires=True)
         named = self._under_alias(table.definition)
         self.subqueries.around = VisibleColumns.of(named)
         self._partitions(table)
+        self._fire(table, "DELETE")
         refs = self._matching(table, named)
         for ref in refs:
             if table.get(ref) is not None:
                 try:
-                    table.delete(ref)
+                    self.rows.delete(table, ref)
                 except RowIsReferenced:
                     if self.rows.ignore:
                         raise unsupported("DELETE IGNORE of rows that others refer to") from None
@@ -357,7 +389,10 @@ class Statement:
         if self.rows.within and selection.limit is not None and self.dialect.mariadb:
             # 10.11.18 now and then finds no row by the order of a key there, with rows in it
             raise unsupported("LIMIT among the rows of partitions that are named")
-        return selection.refs(table, self.session.expressions, self.rows.within)
+        refs = selection.refs(table, self.session.expressions, self.rows.within)
+        if len(refs) > 1 and self.rows.triggers.needs_order:
+            raise unsupported("triggers that depend on the order of the rows")
+        return refs
 
     def _at_end(self) -> None:
         """MariaDB's RETURNING makes a result only, as long as it sets no variable and calls no
@@ -366,6 +401,17 @@ class Statement:
         returns = self.dialect.mariadb and parser.word() == "RETURNING"
         if not (parser.done or (returns and _only_computes(parser.tokens[parser.at :]))):
             raise unsupported(parser.sql[parser.tokens[parser.at].start :][:60])
+
+
+def _unseen(definition: TableDefinition, given: Collection[int]) -> frozenset[int]:
+    """Columns whose value a BEFORE INSERT trigger sees before their default is known: 5.6 shows
+    the implicit default of a NOT NULL column, later servers NULL."""
+    return frozenset(
+        at
+        for at, one in enumerate(definition.columns)
+        if at not in given
+        and (is_evaluated(one.default) if one.default is not None else not one.nullable)
+    )
 
 
 def _only_computes(tokens: Sequence[Token]) -> bool:

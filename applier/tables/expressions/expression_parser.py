@@ -438,6 +438,9 @@ class ExpressionParser:
         return found
 
     def column(self, names: list[str], *, inserted: bool = False) -> Operand:
+        of_program = None if self.session is None else self.session.of_program
+        if of_program is not None and (found := of_program(names)) is not None:
+            return found
         at, column = (self.columns or VisibleColumns()).use(names)
         return column_operand(column, at, self.dialect, inserted=inserted)
 

@@ -164,6 +164,8 @@ class Session:
     """The server's number of a locale; 0: en_US."""
     lower_case_names: bool = False
     """lower_case_table_names=1."""
+    of_program: Callable[[list[str]], Operand | None] | None = None
+    """What names in a trigger mean that are no columns of a table."""
     is_recorded: bool = True
     """Whether a log tells `now` and `last_insert_id`; nobody knows those of a dump."""
 

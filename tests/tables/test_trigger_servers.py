@@ -1,0 +1,195 @@
+"""Triggers that statements fire, on real servers and in memory."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+from servers.server import Server
+
+import applier
+from applier.tables.catalog import Tables
+from tests.servers.fixtures import ServerFactory
+from tests.tables.test_functions_servers import SERVERS, Scripts, run
+from tests.tables.test_joined_servers import compared_exactly, differing
+
+NEWER = ("5.7", "9.7", "mariadb")
+SCRIPTS: Scripts = (
+    (
+        SERVERS,
+        """
+CREATE TABLE item (id INT PRIMARY KEY, name VARCHAR(20) NOT NULL, upper_name VARCHAR(20) NOT NULL
+    DEFAULT '', seen DATETIME NULL);
+CREATE TABLE log (id INT, was VARCHAR(20), what VARCHAR(20), at DATETIME);
+CREATE TABLE counts (kind CHAR(1) PRIMARY KEY, n INT NOT NULL);
+INSERT INTO counts VALUES ('i', 0), ('u', 0), ('d', 0);
+CREATE TRIGGER one BEFORE INSERT ON item FOR EACH ROW SET NEW.upper_name = UPPER(NEW.name);
+CREATE TRIGGER two BEFORE UPDATE ON item FOR EACH ROW BEGIN IF NEW.name <> OLD.name THEN
+    SET NEW.upper_name = UPPER(NEW.name), NEW.seen := NOW(); END IF; END;
+CREATE TRIGGER three AFTER INSERT ON item FOR EACH ROW BEGIN
+    INSERT INTO log VALUES (NEW.id, NULL, NEW.upper_name, NOW());
+    UPDATE counts SET n = n + 1 WHERE kind = 'i'; END;
+CREATE TRIGGER four AFTER UPDATE ON item FOR EACH ROW IF OLD.name = NEW.name THEN
+    INSERT INTO log (id, what) VALUES (NEW.id, 'same'); ELSEIF NEW.seen IS NULL THEN
+    INSERT INTO log (id, what) VALUES (NEW.id, 'unseen'); ELSE
+    INSERT INTO log VALUES (NEW.id, OLD.name, NEW.name, NULL); END IF;
+CREATE TRIGGER five BEFORE DELETE ON item FOR EACH ROW DELETE FROM log WHERE id = OLD.id;
+CREATE TRIGGER six AFTER DELETE ON item FOR EACH ROW BEGIN SET @gone = OLD.id;
+    UPDATE counts SET n = n + OLD.id WHERE kind = 'd'; END;
+INSERT INTO item (id, name) VALUES (1, 'a'), (2, 'b'), (3, 'c');
+INSERT INTO item (id, name, upper_name) VALUES (4, 'd', 'not this');
+INSERT INTO item SET id = 5, name = 'e';
+UPDATE item SET name = 'z' WHERE id = 2;
+UPDATE item SET name = name;
+UPDATE item SET seen = '2020-01-01 00:00:00' WHERE id > 3;
+DELETE FROM item WHERE id = 1;
+DELETE FROM item ORDER BY id LIMIT 1;
+INSERT INTO item (id, name) VALUES (6, 'f'), (3, 'twice');
+""",
+    ),
+    (
+        SERVERS,
+        """
+CREATE TABLE numbered (id INT AUTO_INCREMENT PRIMARY KEY, v INT, w INT);
+CREATE TABLE deep (id INT PRIMARY KEY, v INT);
+CREATE TABLE deeper (id INT, v INT);
+CREATE TRIGGER down AFTER INSERT ON numbered FOR EACH ROW INSERT INTO deep VALUES (NEW.id, NEW.v);
+CREATE TRIGGER more BEFORE INSERT ON deep FOR EACH ROW SET NEW.v = NEW.v * 2;
+CREATE TRIGGER most AFTER INSERT ON deep FOR EACH ROW
+    INSERT INTO deeper SELECT id, v FROM numbered WHERE id = NEW.id;
+INSERT INTO numbered (v) VALUES (7);
+SET @factor = 3;
+CREATE TRIGGER by_variable BEFORE UPDATE ON numbered FOR EACH ROW SET NEW.w = NEW.v * @factor;
+UPDATE numbered SET v = 8;
+SET @factor = 5;
+UPDATE numbered SET v = 9;
+DROP TRIGGER most;
+INSERT INTO numbered (v) VALUES (10), (11);
+""",
+    ),
+    (
+        NEWER,
+        """
+CREATE TABLE modes (id INT PRIMARY KEY, v VARCHAR(3), w VARCHAR(3));
+SET sql_mode = 'ANSI_QUOTES';
+CREATE TRIGGER quoted BEFORE INSERT ON modes FOR EACH ROW SET NEW."v" = CONCAT(NEW."v", 'abc');
+SET sql_mode = 'STRICT_ALL_TABLES';
+INSERT INTO modes (id, v) VALUES (1, 'x');
+INSERT INTO modes (id, v, w) VALUES (2, 'x', 'long one');
+CREATE TRIGGER second BEFORE INSERT ON modes FOR EACH ROW FOLLOWS quoted
+    SET NEW.w = CONCAT(NEW.v, '!');
+SET sql_mode = '';
+INSERT INTO modes (id, v) VALUES (3, 'y');
+CREATE TRIGGER first BEFORE INSERT ON modes FOR EACH ROW PRECEDES quoted SET NEW.v = 'p';
+INSERT INTO modes (id, v) VALUES (4, 'y');
+DROP TRIGGER second;
+INSERT INTO modes (id, v) VALUES (5, '');
+""",
+    ),
+    (
+        SERVERS,
+        """
+CREATE TABLE stamped (id INT PRIMARY KEY, v INT, w INT,
+    t TIMESTAMP NULL DEFAULT NULL ON UPDATE CURRENT_TIMESTAMP);
+INSERT INTO stamped VALUES (1, 1, 1, NULL), (2, 2, 2, NULL);
+CREATE TRIGGER counted BEFORE UPDATE ON stamped FOR EACH ROW SET NEW.w = OLD.w + 1;
+UPDATE stamped SET v = 1 WHERE id = 1;
+UPDATE stamped SET v = 5 WHERE id = 2;
+""",
+    ),
+)
+
+
+@pytest.fixture(scope="module", params=SERVERS)
+def server(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Iterator[Server]:
+    started = server_factory(
+        request.param, options={"innodb_flush_log_at_trx_commit": 0, "sync_binlog": 0}
+    )
+    yield started
+    started.close()
+
+
+def test_triggers_change_what_they_change_on_the_server(server: Server) -> None:
+    for servers, script in SCRIPTS:
+        if server.installed.recipe.name in servers:
+            tables = Tables()
+            log = run(server, [*filter(None, map(str.strip, script.split(";\n")))], "")
+            result = applier.replay([log], into=tables)
+            assert result.error is None, result.error
+            rows, wrong = differing(tables)
+            assert rows > 1 and wrong == []
+
+
+def test_triggers_drawn_by_chance(server: Server) -> None:
+    rng = random.Random(2911)
+    statements = [statement for number in range(60) for statement in _Drawn(rng, number).all()]
+    assert compared_exactly(server, statements) > 80
+
+
+class _Drawn:
+    """A table, one that its triggers fill, one or two triggers, and statements that fire them."""
+
+    def __init__(self, rng: random.Random, number: int) -> None:
+        self.rng = rng
+        self.table, self.log, self.trigger = f"t{number}", f"l{number}", f"r{number}"
+
+    def all(self) -> Iterator[str]:
+        choice = self.rng.choice
+        last = choice(["DOUBLE", "DATETIME", "VARCHAR(30)", "DECIMAL(6, 2)", "TIMESTAMP NULL"])
+        yield f"SET sql_mode = '{choice(['', 'STRICT_TRANS_TABLES', 'ANSI_QUOTES'])}'"
+        yield (
+            f"CREATE TABLE {self.table} (id INT PRIMARY KEY, a INT DEFAULT 3, b VARCHAR(5) NOT NULL"
+            f" DEFAULT 'x', c {last})"
+        )
+        yield f"CREATE TABLE {self.log} (k INT, v VARCHAR(40))"
+        for at in range(choice([1, 2])):
+            time, event = choice(["BEFORE", "AFTER"]), choice(["INSERT", "UPDATE", "DELETE"])
+            steps = "; ".join(self._step(time, event) for _ in range(choice([1, 2])))
+            yield (
+                f"CREATE TRIGGER {self.trigger}_{at} {time} {event} ON {self.table}"
+                f" FOR EACH ROW BEGIN {steps}; END"
+            )
+        yield f"SET sql_mode = '{choice(['', 'STRICT_TRANS_TABLES'])}'"
+        for _ in range(6):
+            yield self._statement()
+        yield "SET sql_mode = ''"
+
+    def _statement(self) -> str:
+        choice, literal = self.rng.choice, self._literal
+        key = self.rng.randrange(1, 6)
+        rows = f"({key}, {literal()}, {literal()}), ({key + 5}, {literal()}, {literal()})"
+        return choice(
+            [
+                f"INSERT INTO {self.table} (id, a, b) VALUES {rows}",
+                f"INSERT INTO {self.table} SET id = {key}, c = {literal()}",
+                f"UPDATE {self.table} SET a = {literal()} WHERE id = {key}",
+                f"UPDATE {self.table} SET b = {literal()} ORDER BY id",
+                f"DELETE FROM {self.table} WHERE id < {key}",
+            ]
+        )
+
+    def _literal(self) -> str:
+        return self.rng.choice(["1", "NULL", "'abc'", "'abcdefgh'", "12.5", "'2020-02-02'", "''"])
+
+    def _step(self, time: str, event: str) -> str:
+        choice = self.rng.choice
+        if time == "BEFORE" and event != "DELETE" and self.rng.random() < 0.5:
+            inner = f"SET NEW.{choice('abc')} = {self._value(event)}"
+        else:
+            inner = f"INSERT INTO {self.log} VALUES ({self._column(event)}, {self._value(event)})"
+        if self.rng.random() < 0.6:
+            return inner
+        column, value = self._column(event), self._literal()
+        otherwise = f"ELSE DELETE FROM {self.log} WHERE k = {self._column(event)}; "
+        return f"IF {column} {choice(['=', '<', '<=>'])} {value} THEN {inner}; {otherwise}END IF"
+
+    def _value(self, event: str) -> str:
+        column, other = self._column(event), self._column(event)
+        return self.rng.choice(
+            [column, f"CONCAT({column}, {other})", f"IFNULL({column}, 1)", "NOW()", self._literal()]
+        )
+
+    def _column(self, event: str) -> str:
+        rows = {"INSERT": ["NEW"], "DELETE": ["OLD"]}.get(event, ["NEW", "OLD"])
+        return f"{self.rng.choice(rows)}.{self.rng.choice(['id', 'a', 'b', 'c'])}"
