@@ -21,7 +21,9 @@ ALIKE = (
     "ST_MPolyFromText('MULTIPOLYGON(((0 0,1 0,1 1,0 0)),((5 5,9 5,9 9,5 5)))')",
     "ST_GeomCollFromText('GEOMETRYCOLLECTION(POINT(1 1),LINESTRING(1 1,2 2))')",
     "ST_GeomFromText('POINT(1 2)', 0)", "POINT(1, 2.5)", "POINT(-1e3, NULL)", "POINT(0.1, i)",
-    "ST_GeomFromText(CONCAT('POINT(', i, ' 3)'))",
+    "ST_GeomFromText(CONCAT('POINT(', i, ' 3)'))", "ST_GeomFromText('POINT(20 30)', 4326)",
+    "ST_GeomFromText('LINESTRING(-90 180, 90 -179.5)', 4326)",
+    "ST_GeomFromText('POLYGON((0 0,0 10,10 10.25,10 0,0 0))', 4326)",
 )  # fmt: skip
 """None of them is refused."""
 

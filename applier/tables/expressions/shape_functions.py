@@ -28,6 +28,9 @@ _TOKEN = re.compile(r"[ \t\n]*([A-Za-z]+|-?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+
 _T = TypeVar("_T")
 _LEAST_POINTS_OF_A_LINE, _LEAST_POINTS_OF_A_RING = 2, 4
 _LARGEST_SRID = (1 << 32) - 1
+_WGS_84 = 4326
+"""Of whose texts MySQL 8.0 and later read the latitude first, and keep the longitude first."""
+_LARGEST_LATITUDE, _LARGEST_LONGITUDE = 90, 180
 
 
 class _NotRead(ValueError):
@@ -36,10 +39,12 @@ class _NotRead(ValueError):
 
 class _WellKnownText:
     """A cursor over WKT. `newer`: as MySQL 8.0 and later read it, where points of a MULTIPOINT may
-    stand in parentheses, and collections in collections."""
+    stand in parentheses, and collections in collections. `on_earth`: positions are a latitude and a
+    longitude in degrees."""
 
-    def __init__(self, text: str, *, newer: bool) -> None:
+    def __init__(self, text: str, *, newer: bool, on_earth: bool = False) -> None:
         self.newer = newer
+        self.on_earth = on_earth
         self.tokens = _tokens(text)[::-1]
 
     def whole(self) -> tuple[int, bytes]:
@@ -102,7 +107,14 @@ class _WellKnownText:
         return _counted(found)
 
     def _position(self) -> bytes:
-        return _position(self._number(), self._number())
+        first, second = self._number(), self._number()
+        if not self.on_earth:
+            return _position(first, second)
+        if abs(first) > _LARGEST_LATITUDE or not (
+            -_LARGEST_LONGITUDE < second <= _LARGEST_LONGITUDE
+        ):
+            raise _NotRead
+        return _position(second, first)
 
     def _listed(self, read: Callable[[], _T]) -> list[_T]:
         self._expect("(")
@@ -175,11 +187,13 @@ def _from_text(only: int | None = None, *, is_old: bool = False) -> Callable[[Ca
             raise unsupported(call.sql)
 
         def made(text: str, srid: int = 0) -> bytes:
+            on_earth = newer and srid == _WGS_84
             try:
-                code, wkb = _WellKnownText(text, newer=newer).whole()
+                code, wkb = _WellKnownText(text, newer=newer, on_earth=on_earth).whole()
             except ValueError:
                 raise unsupported(call.sql) from None
-            if only not in (None, code) or not 0 <= srid <= (0 if newer else _LARGEST_SRID):
+            known = srid in (0, _WGS_84) if newer else 0 <= srid <= _LARGEST_SRID
+            if only not in (None, code) or not known:
                 raise unsupported(call.sql)
             return struct.pack("<I", srid) + wkb
 
