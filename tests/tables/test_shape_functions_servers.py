@@ -71,6 +71,8 @@ def shape(draw: random.Random, depth: int = 0) -> str:
         ("POINT", "LineString", "POLYGON", "MULTIPOINT", "MULTILINESTRING", "multipolygon")
         + ("GEOMETRYCOLLECTION",) * (depth < 2)
     )
+    if draw.random() < 0.04:
+        return draw.choice((f"{kind} EMPTY", f" {kind}  empty "))
     several = range(draw.choice((1, 2, 3)))
     body = {
         "POINT": lambda: f"({point(draw)})",

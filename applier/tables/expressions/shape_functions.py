@@ -25,6 +25,10 @@ from applier.tables.expressions.calls import (
 from applier.tables.expressions.operands import Operand, OperandKind, unsupported
 
 _TOKEN = re.compile(r"[ \t\n]*([A-Za-z]+|-?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?(?![\w.])|[(),])")
+_EMPTY = re.compile(
+    r"[ \t\n]*(MULTI)?(POINT|LINESTRING|POLYGON)[ \t\n]+EMPTY[ \t\n]*", re.IGNORECASE
+)
+"""What MySQL 5.6 and MariaDB make NULL of; later ones refuse it."""
 _T = TypeVar("_T")
 _LEAST_POINTS_OF_A_LINE, _LEAST_POINTS_OF_A_RING = 2, 4
 _LARGEST_SRID = (1 << 32) - 1
@@ -186,7 +190,9 @@ def _from_text(only: int | None = None, *, is_old: bool = False) -> Callable[[Ca
         if (newer and is_old) or any(one.kind is OperandKind.NULL for one in call.arguments[1:]):
             raise unsupported(call.sql)
 
-        def made(text: str, srid: int = 0) -> bytes:
+        def made(text: str, srid: int = 0) -> bytes | None:
+            if not newer and _EMPTY.fullmatch(text):
+                return None
             on_earth = newer and srid == _WGS_84
             try:
                 code, wkb = _WellKnownText(text, newer=newer, on_earth=on_earth).whole()
