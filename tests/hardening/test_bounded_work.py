@@ -24,7 +24,7 @@ from applier.dumps.split import split_statements
 from applier.errors import InputError, ReplicationError
 from applier.tables.dml.row_writer import StatementSession
 from applier.tables.dml.statements import execute_statement
-from applier.tables.expressions.comparisons import like
+from applier.tables.expressions.patterns.like import like
 from applier.tables.sql.sql_text import tokenize
 from applier.tables.sql.statement_kind import statement_kind
 from tests.applier.fuzz import time_limit

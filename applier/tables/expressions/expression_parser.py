@@ -15,7 +15,7 @@ from applier.errors import ReplicationError
 from applier.tables.expressions.bit_functions import BIT_FUNCTIONS
 from applier.tables.expressions.calendar_functions import CALENDAR_FUNCTIONS
 from applier.tables.expressions.calls import Function
-from applier.tables.expressions.comparisons import among, between, compared, like_operand
+from applier.tables.expressions.comparisons import among, between, compared
 from applier.tables.expressions.date_functions import DATE_FUNCTIONS, UNITS, with_interval
 from applier.tables.expressions.documents.json_functions import JSON_FUNCTIONS
 from applier.tables.expressions.functions import FUNCTIONS
@@ -51,6 +51,8 @@ from applier.tables.expressions.operators import (
     is_truth,
     negative,
 )
+from applier.tables.expressions.patterns.like import like_operand
+from applier.tables.expressions.patterns.regular_expressions import regexp_operand
 from applier.tables.expressions.row_values import at_row, row_among, row_compared
 from applier.tables.expressions.shape_functions import SHAPE_FUNCTIONS
 from applier.tables.expressions.special_calls import (
@@ -203,7 +205,7 @@ class ExpressionParser:
         left = self.bit_expression()
         negated = (
             self.parser.word() == "NOT"
-            and self.parser.word(1) in ("IN", "BETWEEN", "LIKE")
+            and self.parser.word(1) in ("IN", "BETWEEN", "LIKE", "REGEXP", "RLIKE")
             and self.parser.accept("NOT")
         )
         if self.parser.accept("IN"):
@@ -215,7 +217,9 @@ class ExpressionParser:
         elif self.parser.accept("LIKE"):
             pattern = self.simple()
             found = like_operand(left, pattern, self._escape(), self.dialect)
-        elif self.parser.word() in ("REGEXP", "RLIKE", "SOUNDS", "MEMBER"):
+        elif self.parser.accept_any("REGEXP", "RLIKE"):
+            found = regexp_operand(left, self.bit_expression(), self.dialect)
+        elif self.parser.word() in ("SOUNDS", "MEMBER"):
             raise unsupported(self.parser.word())
         else:
             return left
