@@ -16,6 +16,30 @@ SCRIPTS: Scripts = (
     (
         ALL,
         """
+CREATE TABLE forced (id INT PRIMARY KEY, k INT, v INT, KEY (k), KEY (v, k)) ENGINE=InnoDB;
+INSERT INTO forced VALUES (3, 1, 1), (1, 9, 1), (2, 5, 2), (4, 1, 2), (5, 0, 3);
+CREATE TABLE firsts (n INT AUTO_INCREMENT PRIMARY KEY, id INT, v INT, UNIQUE (v)) ENGINE=InnoDB;
+INSERT LOW_PRIORITY IGNORE INTO firsts (id, v) SELECT id, v FROM forced FORCE INDEX (`PRIMARY`)
+    WHERE id >= '1' AND id <= '4' LOCK IN SHARE MODE;
+REPLACE INTO firsts (id, v) SELECT id, v FROM forced f FORCE INDEX (PRIMARY) WHERE k < 9;
+""",
+    ),
+    (
+        ALL,
+        """
+CREATE TABLE from_enum (id INT PRIMARY KEY, d ENUM('u', 'v'));
+CREATE TABLE to_enum (id INT PRIMARY KEY, d ENUM('u', 'v'), e ENUM('x', 'u'), s SET('u', 'v'));
+INSERT INTO from_enum VALUES (1, 'zero'), (2, 'u'), (3, NULL);
+SET sql_mode = 'STRICT_ALL_TABLES';
+INSERT INTO to_enum (id, d) SELECT id, d FROM from_enum;
+INSERT INTO to_enum (id, e) SELECT id + 10, d FROM from_enum WHERE id <> 2;
+INSERT INTO to_enum (id, s) SELECT id + 30, d FROM from_enum;
+UPDATE from_enum SET d = d, id = 9 WHERE id = 1;
+""",
+    ),
+    (
+        ALL,
+        """
 CREATE TABLE years (id INT PRIMARY KEY, y YEAR, z YEAR NOT NULL, v VARCHAR(9));
 INSERT INTO years VALUES (1, '', ' ', ''), (2, '0', '70', '  '),
     (3, '69', '1999', '0'), (4, 0, 0, '');

@@ -69,6 +69,27 @@ INSERT INTO numbered (v) VALUES (10), (11);
 """,
     ),
     (
+        SERVERS,
+        """
+CREATE TABLE moving (id INT PRIMARY KEY, k INT, v VARCHAR(9), KEY (k)) ENGINE=InnoDB;
+CREATE TABLE moved (id INT PRIMARY KEY, k INT, v VARCHAR(9), extra INT NOT NULL DEFAULT 7,
+    UNIQUE (k)) ENGINE=InnoDB;
+INSERT INTO moving VALUES (4, 1, 'd'), (1, 4, 'a'), (3, 2, 'c'), (2, 3, 'b'), (9, 9, 'z');
+CREATE TRIGGER d AFTER DELETE ON moving FOR EACH ROW DELETE IGNORE FROM matrix.moved
+    WHERE matrix.moved.id <=> OLD.id;
+CREATE TRIGGER u AFTER UPDATE ON moving FOR EACH ROW BEGIN DELETE IGNORE FROM matrix.moved
+    WHERE !(OLD.id <=> NEW.id) AND matrix.moved.id <=> OLD.id;
+    REPLACE INTO matrix.moved (id, k, v) VALUES (NEW.id, NEW.k, NEW.v); END;
+CREATE TRIGGER i AFTER INSERT ON moving FOR EACH ROW
+    REPLACE INTO matrix.moved (id, k, v) VALUES (NEW.id, NEW.k, NEW.v);
+UPDATE moving SET v = 'x';
+UPDATE moving SET k = 5 WHERE id < 4;
+UPDATE moving SET id = id + 10, v = 'y' WHERE v = 'x' AND id BETWEEN 2 AND 8;
+INSERT INTO moving VALUES (20, 8, 'n'), (21, 8, 'o');
+DELETE FROM moving WHERE v IN ('x', 'o');
+""",
+    ),
+    (
         NEWER,
         """
 CREATE TABLE modes (id INT PRIMARY KEY, v VARCHAR(3), w VARCHAR(3));
@@ -142,7 +163,7 @@ class _Drawn:
             f"CREATE TABLE {self.table} (id INT PRIMARY KEY, a INT DEFAULT 3, b VARCHAR(5) NOT NULL"
             f" DEFAULT 'x', c {last})"
         )
-        yield f"CREATE TABLE {self.log} (k INT, v VARCHAR(40))"
+        yield f"CREATE TABLE {self.log} (k INT{choice(['', ' PRIMARY KEY'])}, v VARCHAR(40))"
         for at in range(choice([1, 2])):
             time, event = choice(["BEFORE", "AFTER"]), choice(["INSERT", "UPDATE", "DELETE"])
             steps = "; ".join(self._step(time, event) for _ in range(choice([1, 2])))
@@ -164,7 +185,7 @@ class _Drawn:
                 f"INSERT INTO {self.table} (id, a, b) VALUES {rows}",
                 f"INSERT INTO {self.table} SET id = {key}, c = {literal()}",
                 f"UPDATE {self.table} SET a = {literal()} WHERE id = {key}",
-                f"UPDATE {self.table} SET b = {literal()} ORDER BY id",
+                f"UPDATE {self.table} SET b = {literal()}{choice(['', ' ORDER BY id'])}",
                 f"DELETE FROM {self.table} WHERE id < {key}",
             ]
         )
@@ -177,7 +198,8 @@ class _Drawn:
         if time == "BEFORE" and event != "DELETE" and self.rng.random() < 0.5:
             inner = f"SET NEW.{choice('abc')} = {self._value(event)}"
         else:
-            inner = f"INSERT INTO {self.log} VALUES ({self._column(event)}, {self._value(event)})"
+            words = choice(["INSERT", "REPLACE"])
+            inner = f"{words} INTO {self.log} VALUES ({self._column(event)}, {self._value(event)})"
         if self.rng.random() < 0.6:
             return inner
         column, value = self._column(event), self._literal()

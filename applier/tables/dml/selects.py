@@ -16,7 +16,7 @@ from applier.tables.catalog import Tables
 from applier.tables.dml.derived_tables import derived_table
 from applier.tables.dml.grouping import Aggregates, Grouping, grouping_key, of_groups
 from applier.tables.dml.row_selection import RowSelection, ordered_by
-from applier.tables.dml.table_references import NO_ALIAS, JoinedTables
+from applier.tables.dml.table_references import NO_ALIAS, JoinedTables, is_in_key_order
 from applier.tables.engine import MemoryTable
 from applier.tables.expressions.comparisons import text_key
 from applier.tables.expressions.expression_parser import ExpressionParser
@@ -32,7 +32,7 @@ from applier.tables.expressions.operands import (
 from applier.tables.expressions.special_calls import SPECIAL_CALLS
 from applier.tables.expressions.visible_columns import VisibleColumns
 from applier.tables.sql.sql_text import Parser, Token
-from lookup.handler import Row, traits_of
+from lookup.handler import Row
 from lookup.table import TableDefinition
 
 _AS_THEY_STAND = (
@@ -139,18 +139,15 @@ class Select:
 
     def is_ordered(self, found: list[Scope]) -> bool:
         """Whether the server can only have the rows in this order: ORDER BY leaves nothing open, or
-        InnoDB has no key but the primary one to read them by."""
+        InnoDB has no key but the primary one to read them by, or may use no other."""
         order = self.behind.order
         if order:
             return len({tuple(key(scope) for key, _ in order) for scope in found}) == len(found)
         if self.grouping is not None or len(self.source.parts) != 1:
             return False
-        definition = self.source.parts[0].table.definition
-        return (
-            traits_of(definition).transactional
-            and not definition.partitioned
-            and all(key.is_primary for key in definition.keys)
-        )
+        part = self.source.parts[0]
+        keys = () if part.by_primary else part.table.definition.keys
+        return is_in_key_order(part.table.definition, keys)
 
 
 def joined_tables(

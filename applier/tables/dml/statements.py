@@ -28,7 +28,7 @@ from applier.tables.dml.row_writer import (
     of_value,
 )
 from applier.tables.dml.selects import Subqueries, changed_tables
-from applier.tables.dml.table_references import JOINING, NO_ALIAS
+from applier.tables.dml.table_references import JOINING, NO_ALIAS, is_in_key_order
 from applier.tables.dml.trigger_programs import fired_triggers, refuse_cascades
 from applier.tables.engine import MemoryTable
 from applier.tables.expressions.defaults import implicit_default, is_evaluated
@@ -46,7 +46,7 @@ from applier.tables.partitioning.subpartitions import named_partitions
 from applier.tables.sql.sql_text import Token
 from applier.tables.triggers import not_run
 from lookup.handler import DuplicateKey, NoReferencedRow, RowError, RowIsReferenced, traits_of
-from lookup.table import TableDefinition
+from lookup.table import Key, TableDefinition
 
 _SEVERAL_ROWS = 1242
 _ACTIONS = {"UPDATE": "on_update", "DELETE": "on_delete"}
@@ -384,13 +384,17 @@ class Statement:
                 return found
 
     def _matching(self, table: MemoryTable, named: TableDefinition) -> list[Any]:
+        start = self.parser.at
         selection = RowSelection.read(self._reader(named))
+        read = self.parser.tokens[start : self.parser.at]
         self._at_end()
         if self.rows.within and selection.limit is not None and self.dialect.mariadb:
             # 10.11.18 now and then finds no row by the order of a key there, with rows in it
             raise unsupported("LIMIT among the rows of partitions that are named")
         refs = selection.refs(table, self.session.expressions, self.rows.within)
-        if len(refs) > 1 and self.rows.triggers.needs_order:
+        usable = _keys_of(table.definition, read)
+        in_key_order = not selection.order and is_in_key_order(table.definition, usable)
+        if len(refs) > 1 and self.rows.triggers.needs_order and not in_key_order:
             raise unsupported("triggers that depend on the order of the rows")
         return refs
 
@@ -401,6 +405,16 @@ class Statement:
         returns = self.dialect.mariadb and parser.word() == "RETURNING"
         if not (parser.done or (returns and _only_computes(parser.tokens[parser.at :]))):
             raise unsupported(parser.sql[parser.tokens[parser.at].start :][:60])
+
+
+def _keys_of(definition: TableDefinition, read: Sequence[Token]) -> list[Key]:
+    """The keys that clauses may have rows found by: those with a column that they name."""
+    names = {token.value.lower() for token in read if token.kind in ("word", "quoted")}
+    return [
+        key
+        for key in definition.keys
+        if any(definition.columns[at].name.lower() in names for at in key.columns)
+    ]
 
 
 def _unseen(definition: TableDefinition, given: Collection[int]) -> frozenset[int]:

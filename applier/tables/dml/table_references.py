@@ -30,8 +30,8 @@ from applier.tables.expressions.operands import (
 )
 from applier.tables.expressions.visible_columns import VisibleColumns
 from applier.tables.sql.sql_text import Parser
-from lookup.handler import Ref, Row
-from lookup.table import Column, TableDefinition
+from lookup.handler import Ref, Row, traits_of
+from lookup.table import Column, Key, TableDefinition
 
 JOINING = frozenset("JOIN INNER CROSS LEFT RIGHT NATURAL STRAIGHT_JOIN".split())
 NO_ALIAS = JOINING | frozenset(
@@ -57,12 +57,14 @@ class _Equality:
 
 @dataclass(slots=True)
 class JoinedTable:
-    """One table of a join. `outer`: LEFT JOIN; `conditions`: of ON and USING."""
+    """One table of a join. `outer`: LEFT JOIN; `conditions`: of ON and USING; `by_primary`: a hint
+    leaves the server no key but the primary one."""
 
     table: MemoryTable
     definition: TableDefinition
     start: int
     outer: bool = False
+    by_primary: bool = False
     conditions: list[Condition] = field(default_factory=list)
     equalities: list[_Equality] = field(default_factory=list)
     candidates: Callable[[Row], Iterable[tuple[Ref, Row]]] | None = None
@@ -183,14 +185,15 @@ class JoinedTables:
         definition = table.definition
         if parser.accept("AS") or parser.at_alias(NO_ALIAS):
             definition = replace(definition, name=parser.name())
-        _pass_index_hints(parser)
+        by_primary = _pass_index_hints(parser)
         if parser.word() in ("PARTITION", "FOR"):
             raise unsupported(f"`{name[1]}` {parser.word()} …")
-        self._add(table, definition, outer=outer)
+        self._add(table, definition, outer=outer).by_primary = by_primary
 
-    def _add(self, table: MemoryTable, definition: TableDefinition, *, outer: bool) -> None:
+    def _add(self, table: MemoryTable, definition: TableDefinition, *, outer: bool) -> JoinedTable:
         start = self.columns.add(definition, outer=outer).start
         self.parts.append(JoinedTable(table, definition, start, outer))
+        return self.parts[-1]
 
     def _condition(self, *, required: bool) -> None:
         parser, part = self.parser, self.parts[-1]
@@ -263,13 +266,26 @@ def _keyed(operand: Operand) -> Callable[[Scope], Any]:
     return value
 
 
-def _pass_index_hints(parser: Parser) -> None:
-    """USE, FORCE and IGNORE INDEX, which change no rows."""
+def _pass_index_hints(parser: Parser) -> bool:
+    """USE, FORCE and IGNORE INDEX, which change no rows; whether they are FORCE INDEX (PRIMARY)."""
+    hints: list[tuple[str, str]] = []
     while parser.word() in ("USE", "FORCE", "IGNORE") and parser.word(1) in ("INDEX", "KEY"):
+        word, purpose = parser.word(), ""
         parser.at += 2
         if parser.accept("FOR"):
-            parser.skip_until("(")
-        parser.parenthesized()
+            purpose = parser.skip_until("(")
+        hints.append((word + purpose, parser.parenthesized().strip("`").upper()))
+    return hints == [("FORCE", "PRIMARY")]
+
+
+def is_in_key_order(definition: TableDefinition, usable: Iterable[Key]) -> bool:
+    """Whether a server can only read the table in the order of its primary key, where these are the
+    keys that it may use: what they do not narrow down is scanned in that order by InnoDB."""
+    return (
+        traits_of(definition).clustered
+        and not definition.partitioned
+        and all(key.is_primary for key in usable)
+    )
 
 
 def readable(tables: Tables, name: tuple[str, str]) -> MemoryTable:

@@ -1,5 +1,5 @@
-"""What triggers do, in memory: SET of columns of the new row, IF, BEGIN … END, and INSERT, UPDATE
-and DELETE (`Table_trigger_dispatcher::process_triggers`, sql/table_trigger_dispatcher.cc).
+"""What triggers do, in memory: SET of columns of the new row, IF, BEGIN … END, and INSERT,
+REPLACE, UPDATE and DELETE (`process_triggers`, sql/table_trigger_dispatcher.cc).
 
 Everything else that a body may hold (variables, loops, SELECT … INTO, calls) is refused by name
 before a row changes, and so are values whose moment the versions see differently.
@@ -30,7 +30,7 @@ from lookup.table import Column, TableDefinition
 
 Execute = Callable[[str, str, StatementSession], int]
 """Carries out a statement of a body: its SQL, the default database and the session."""
-_CHANGES = ("INSERT", "UPDATE", "DELETE")
+_CHANGES = ("INSERT", "REPLACE", "UPDATE", "DELETE")
 _OF_THE_SESSION = frozenset(
     "LAST_INSERT_ID RAND UUID ROW_COUNT FOUND_ROWS SYSDATE CONNECTION_ID USER CURRENT_USER".split()
 )
@@ -220,7 +220,7 @@ class _BodyReader:
         return _nothing
 
     def _change(self) -> Program:
-        """INSERT, UPDATE or DELETE, which is carried out as any statement is."""
+        """INSERT, REPLACE, UPDATE or DELETE, which is carried out as any statement is."""
         parser, start = self.parser, self.parser.at
         while not parser.done and parser.op() != ";":
             parser.at += 1

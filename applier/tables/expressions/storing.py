@@ -300,6 +300,14 @@ def _labels(target: StoreColumn) -> Write:
     folded = ASCII_EXACT.fullmatch(column.collation or own.default_collation) is not None
     most = len(column.labels) if column.type == "enum" else (1 << len(column.labels)) - 1
     pad = "" if column.charset == "binary" else " "
+    read = target.operand.column
+    may_be_zero = (
+        kind is OperandKind.LABELS
+        and read is not None
+        and read.type == "enum"
+        and "" not in read.labels
+    )
+    """ENUM to ENUM: the value 0 stays as it is (`field_conv`, sql/field_conv.cc)."""
 
     def write(value: Value, _session: Session) -> Stored:
         if isinstance(value, int):
@@ -317,6 +325,8 @@ def _labels(target: StoreColumn) -> Write:
         if column.type == "set" and not known and re.search("[0-9]", value):
             raise target.unknown()
         if column.type == "enum" and value == "" and "" not in labels.exact:
+            if may_be_zero:
+                return 0
             raise target.refused(1265, "Data truncated", 0)
         return convert(value)
 
