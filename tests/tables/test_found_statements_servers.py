@@ -22,6 +22,10 @@ CREATE TABLE firsts (n INT AUTO_INCREMENT PRIMARY KEY, id INT, v INT, UNIQUE (v)
 INSERT LOW_PRIORITY IGNORE INTO firsts (id, v) SELECT id, v FROM forced FORCE INDEX (`PRIMARY`)
     WHERE id >= '1' AND id <= '4' LOCK IN SHARE MODE;
 REPLACE INTO firsts (id, v) SELECT id, v FROM forced f FORCE INDEX (PRIMARY) WHERE k < 9;
+CREATE TABLE copied (id INT PRIMARY KEY, k INT, v INT, w INT, UNIQUE (v), KEY (k)) ENGINE=InnoDB;
+ALTER TABLE forced ADD w INT DEFAULT 5;
+INSERT LOW_PRIORITY IGNORE INTO copied (id, k, v, w) SELECT id, k, v, w FROM forced
+    LOCK IN SHARE MODE;
 """,
     ),
     (

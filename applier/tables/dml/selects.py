@@ -33,7 +33,7 @@ from applier.tables.expressions.special_calls import SPECIAL_CALLS
 from applier.tables.expressions.visible_columns import VisibleColumns
 from applier.tables.sql.sql_text import Parser, Token
 from lookup.handler import Row
-from lookup.table import TableDefinition
+from lookup.table import Key, TableDefinition
 
 _AS_THEY_STAND = (
     "ALL", "HIGH_PRIORITY", "SQL_NO_CACHE", "SQL_CACHE", "SQL_SMALL_RESULT", "SQL_BIG_RESULT",
@@ -145,9 +145,21 @@ class Select:
             return len({tuple(key(scope) for key, _ in order) for scope in found}) == len(found)
         if self.grouping is not None or len(self.source.parts) != 1:
             return False
+        return is_in_key_order(self.source.parts[0].table.definition, self._usable_keys())
+
+    def _usable_keys(self) -> list[Key]:
+        """The keys by which a server may read the only table: those that a condition may be about,
+        or that have all columns that are read, beside those of the primary key."""
         part = self.source.parts[0]
-        keys = () if part.by_primary else part.table.definition.keys
-        return is_in_key_order(part.table.definition, keys)
+        definition = part.table.definition
+        if part.by_primary:
+            return []
+        if self.where.condition is not None or definition.primary is None:
+            return list(definition.keys)
+        read = {at - part.start for at in self.source.columns.read}
+        return [
+            key for key in definition.keys if read <= {*key.columns, *definition.primary.columns}
+        ]
 
 
 def joined_tables(

@@ -186,6 +186,11 @@ class _BodyReader:
         at, column = self._place(parser.name())
         if column.auto_increment or column.generated or column.on_update is not None:
             raise unsupported(f"SET of the column {column.name} in a trigger")
+        if at in self.unseen and column.default is not None and self.trigger.dialect.old:
+            # 5.6 puts the moment in place of what the trigger set
+            raise unsupported(
+                f"SET of the column {column.name}, which has its DEFAULT, in a trigger"
+            )
         if self.event == "UPDATE" and any(one.generated for one in self.definition.columns):
             raise unsupported("SET in a trigger over UPDATE of a table with generated columns")
         if not parser.accept_any("=", ":="):
