@@ -16,21 +16,6 @@ SCRIPTS: Scripts = (
     (
         ALL,
         """
-CREATE TABLE forced (id INT PRIMARY KEY, k INT, v INT, KEY (k), KEY (v, k)) ENGINE=InnoDB;
-INSERT INTO forced VALUES (3, 1, 1), (1, 9, 1), (2, 5, 2), (4, 1, 2), (5, 0, 3);
-CREATE TABLE firsts (n INT AUTO_INCREMENT PRIMARY KEY, id INT, v INT, UNIQUE (v)) ENGINE=InnoDB;
-INSERT LOW_PRIORITY IGNORE INTO firsts (id, v) SELECT id, v FROM forced FORCE INDEX (`PRIMARY`)
-    WHERE id >= '1' AND id <= '4' LOCK IN SHARE MODE;
-REPLACE INTO firsts (id, v) SELECT id, v FROM forced f FORCE INDEX (PRIMARY) WHERE k < 9;
-CREATE TABLE copied (id INT PRIMARY KEY, k INT, v INT, w INT, UNIQUE (v), KEY (k)) ENGINE=InnoDB;
-ALTER TABLE forced ADD w INT DEFAULT 5;
-INSERT LOW_PRIORITY IGNORE INTO copied (id, k, v, w) SELECT id, k, v, w FROM forced
-    LOCK IN SHARE MODE;
-""",
-    ),
-    (
-        ALL,
-        """
 CREATE TABLE from_enum (id INT PRIMARY KEY, d ENUM('u', 'v'));
 CREATE TABLE to_enum (id INT PRIMARY KEY, d ENUM('u', 'v'), e ENUM('x', 'u'), s SET('u', 'v'));
 INSERT INTO from_enum VALUES (1, 'zero'), (2, 'u'), (3, NULL);
