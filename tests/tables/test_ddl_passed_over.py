@@ -89,8 +89,6 @@ def test_alter_if_exists_of_a_table_that_is_there() -> None:
         "CREATE VIEW v AS SELECT 1",
         "CREATE OR REPLACE ALGORITHM=MERGE DEFINER=`a`@`b` SQL SECURITY DEFINER VIEW v AS SELECT 1",
         "DROP VIEW v",
-        "CREATE DEFINER=`root`@`%` TRIGGER tr BEFORE INSERT ON t FOR EACH ROW SET NEW.a = 1",
-        "DROP TRIGGER tr",
         "CREATE FUNCTION f() RETURNS INT RETURN 1",
         "CREATE EVENT e ON SCHEDULE EVERY 1 DAY DO DELETE FROM t", "CREATE USER u",
         "ALTER USER u IDENTIFIED BY 'x'",
@@ -107,6 +105,15 @@ def test_what_changes_no_table_is_passed_over_with_a_word(sql: str) -> None:
     assert note is not None
     assert "not replayed" in note
     assert len(tables["d.t"]) == 3
+
+
+def test_triggers_are_taken_in_without_a_word() -> None:
+    tables = applier.load_schema(SCHEMA)
+    create = "CREATE DEFINER=`root`@`%` TRIGGER tr BEFORE INSERT ON t FOR EACH ROW SET NEW.a = 1"
+    assert apply_ddl(tables, create, "d", DdlSession()) is None
+    assert [one.name for one in tables.triggers.fired("d", "t", "INSERT")] == ["tr"]
+    assert apply_ddl(tables, "DROP TRIGGER tr", "d", DdlSession()) is None
+    assert tables.triggers.fired("d", "t", "INSERT") == []
 
 
 def test_partition_maintenance_keeps_all_rows() -> None:

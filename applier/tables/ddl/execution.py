@@ -1,6 +1,6 @@
 """The log's DDL, carried out on tables in memory.
 
-Statements that change no table (views, triggers, users, ANALYZE, ...) are passed over with a word.
+Statements that change no table (views, users, ANALYZE, ...) are passed over with a word.
 An ALTER TABLE makes the new definition and copies the rows over in physical order, as the server's
 rebuild does.
 """
@@ -147,6 +147,7 @@ class _Ddl:
         if what == "TRIGGER":
             dialect = self.session.expressions.dialect
             self.tables.triggers.create(self.parser, self.database, dialect)
+            return None
         if what == "VIEW":
             self._create_view()
         return f"CREATE {what or 'of something unknown'} is not replayed"
@@ -373,6 +374,7 @@ class _Ddl:
             return self._drop_tables(exists_ok, temporary)
         if what == "TRIGGER":
             self.tables.triggers.drop(parser, self.database)
+            return None
         if what == "VIEW":
             self.tables.drop_views(
                 self._names(), number=0 if exists_ok else self.session.error_code
