@@ -77,6 +77,7 @@ def made(draw: random.Random) -> str:
         (
             "JSON_ARRAY", "JSON_OBJECT", "JSON_SET", "JSON_INSERT", "JSON_REPLACE", "JSON_REMOVE",
             "JSON_ARRAY_APPEND", "JSON_ARRAY_APPEND", "JSON_MERGE_PATCH", "JSON_MERGE_PRESERVE",
+            "JSON_MERGE",
             "JSON_LENGTH", "JSON_EXTRACT", "JSON_UNQUOTE", "JSON_COMPACT",
         )
     )  # fmt: skip
@@ -92,7 +93,7 @@ def made(draw: random.Random) -> str:
     if name in ("JSON_EXTRACT", "JSON_UNQUOTE"):
         found = f"JSON_EXTRACT(j, '{draw.choice(PATHS)}')"
         return found if name == "JSON_EXTRACT" else f"JSON_UNQUOTE({found})"
-    if name in ("JSON_MERGE_PATCH", "JSON_MERGE_PRESERVE"):
+    if name in ("JSON_MERGE_PATCH", "JSON_MERGE_PRESERVE", "JSON_MERGE"):
         parts = [draw.choice(MERGED) for _ in (0, *several)]
         return f"{name}({', '.join(parts)})"
     paths = [f"'{draw.choice(PATHS)}'" for _ in several]

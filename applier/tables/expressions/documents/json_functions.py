@@ -378,6 +378,7 @@ JSON_FUNCTIONS: dict[str, Function] = {
     ),
     "JSON_MERGE_PATCH": Function((_JSONS,), _of(json_merge_patch, mariadb_json.merge_patch), 2),
     "JSON_MERGE_PRESERVE": Function((_JSONS,), json_merge_preserve, 2),
+    "JSON_MERGE": Function((_JSONS,), json_merge_preserve, 2),  # its older name
     "JSON_LENGTH": Function((_JSONS,), _of(json_length, mariadb_json.length), 1, 1),
     "JSON_VALID": Function((_JSONS,), json_valid, 1, 1),
     "JSON_COMPACT": Function((_JSONS,), _of(_only_of_mariadb, mariadb_json.formatted), 1, 1),
