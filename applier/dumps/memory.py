@@ -94,9 +94,13 @@ class _Loader:
         if statement.kind == "set":
             self.tables.foreign_keys.enabled = self.session.foreign_key_checks
             return
-        if statement.head is not None and self._is_plain(statement, statement.head):
-            self._insert(statement, statement.head)
-            return
+        if statement.head is not None:
+            place = statement.database, unquoted(statement.head["table"])
+            database, name = map(self.tables.name_here, place)
+            fires = self.tables.triggers.fired(database, name, "INSERT")
+            if not fires and _ON_DUPLICATE.search(statement.sql) is None:
+                self._insert(statement, statement.head, database, name)
+                return
         text = self._client_text(statement.sql)
         mode = self.session.mode_flags & ~SqlModeFlag.ANSI_QUOTES  # names are in backticks here
         if statement.verb in DDL_STATEMENTS:
@@ -112,13 +116,6 @@ class _Loader:
             execute_statement(self.tables, text, self.tables.name_here(statement.database), session)
         elif statement.verb not in IGNORED_STATEMENTS and statement.verb not in SESSION_STATEMENTS:
             raise InputError(f"statement that is not known: {text[:60]!r}", code=Code.SCHEMA_SQL)
-
-    def _is_plain(self, statement: DumpStatement, head: re.Match[bytes]) -> bool:
-        """Whether an INSERT does nothing but add its rows."""
-        place = statement.database, unquoted(head["table"])
-        database, name = map(self.tables.name_here, place)
-        fires = self.tables.triggers.fired(database, name, "INSERT")
-        return not fires and _ON_DUPLICATE.search(statement.sql) is None
 
     def _expressions(self, mode: SqlModeFlag = NO_MODES, zone: tzinfo = UTC) -> Session:
         return Session(
@@ -149,9 +146,10 @@ class _Loader:
         )
         return in_backticks(text) if self.session.ansi_quotes and '"' in text else text
 
-    def _insert(self, statement: DumpStatement, match: re.Match[bytes]) -> None:
-        place = statement.database, unquoted(match["table"])
-        database, name = map(self.tables.name_here, place)
+    def _insert(
+        self, statement: DumpStatement, match: re.Match[bytes], database: str, name: str
+    ) -> None:
+        """An INSERT or REPLACE that fires no trigger, into this table."""
         table = self.tables.get(database, name)
         if table is None:
             raise InputError(

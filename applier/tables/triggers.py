@@ -7,6 +7,7 @@ slave_run_triggers_for_rbr, NO unless set).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from applier.errors import ReplicationError
@@ -90,26 +91,15 @@ class Triggers:
 
     def bodies(self, database: str, table: str) -> list[str]:
         """What the triggers of a table do."""
-        return [
-            trigger.body
-            for trigger in self._by_name.values()
-            if (trigger.database, trigger.table) == (database, table)
-        ]
+        return [trigger.body for trigger in self._of_table(database, table)]
 
     def fired(self, database: str, table: str, event: str) -> list[Trigger]:
         """Those that a row of the table fires, in their order; BEFORE and AFTER together."""
-        return [
-            trigger
-            for trigger in self._by_name.values()
-            if (trigger.database, trigger.table) == (database, table) and event in trigger.events
-        ]
+        return [one for one in self._of_table(database, table) if event in one.events]
 
     def has_before(self, database: str, table: str) -> bool:
         """Whether the table has a BEFORE trigger."""
-        return any(
-            (one.database, one.table, one.time) == (database, table, "BEFORE")
-            for one in self._by_name.values()
-        )
+        return any(one.time == "BEFORE" for one in self._of_table(database, table))
 
     def refuse(self, database: str, table: str, *events: str) -> None:
         """Raises ReplicationError 1235 where a statement with these events fires a trigger of the
@@ -117,6 +107,11 @@ class Triggers:
         for event in events:
             for trigger in self.fired(database, table, event):
                 raise not_run(trigger, event, "which is not run in memory by such a statement")
+
+    def _of_table(self, database: str, table: str) -> Iterator[Trigger]:
+        for trigger in self._by_name.values():
+            if (trigger.database, trigger.table) == (database, table):
+                yield trigger
 
     def _event(self, parser: Parser) -> str:
         event = parser.accept_any(*EVENTS)

@@ -33,9 +33,6 @@ class FiredTriggers:
     sets_variables: bool = False
     reads_variables: bool = False
 
-    def __bool__(self) -> bool:
-        return any(self.programs.values())
-
     def before(self, old: Row | None, new: Row | None) -> Row | None:
         """Fires those before the change; returns the new row as they leave it."""
         return self._run("BEFORE", old, new)

@@ -276,25 +276,27 @@ class StatementRows:
                 else:
                     value = self._instead_of_null(column, definition, strict=strict)
             row[at] = value
-        touched = {at for at, _ in assignments}
         new: Row = tuple(row)
         if self.dialect.is_modern:
-            new = self._stamped(definition, old, new, touched)
+            new = self._stamped(definition, old, new, assignments)
         new = self.triggers.before(old, new) or new
         if not self.dialect.is_modern:
-            new = self._stamped(definition, old, new, touched)
+            new = self._stamped(definition, old, new, assignments)
         generate = row_generator(definition, session)
         if generate is None:
             return new
         made = generate(new)
         return made if self.dialect.mariadb else _stored_before(definition, old, made, assignments)
 
-    def _stamped(self, definition: TableDefinition, old: Row, new: Row, touched: set[int]) -> Row:
+    def _stamped(
+        self, definition: TableDefinition, old: Row, new: Row, assignments: list[Assignment]
+    ) -> Row:
         """The row with its ON UPDATE columns, where anything changed: from 8.0 on what the
         statement did decides, before that and in MariaDB what its triggers did, too (seen on
         5.7.29, 9.7.4 and 10.11.18)."""
         if new == old:
             return new
+        touched = {at for at, _ in assignments}
         row = list(new)
         for at, column in enumerate(definition.columns):
             if column.on_update is not None and at not in touched:

@@ -8,7 +8,7 @@ what was asked, and guessing what came of it would be a silent divergence.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -132,15 +132,17 @@ class Statement:
             self.parser, table.definition, session
         )
 
-    def _fire(self, table: MemoryTable, event: str, unseen: frozenset[int] = frozenset()) -> None:
-        """From here on the statement's rows fire their triggers. `unseen` as in `fired_triggers`.
-        Raises ReplicationError 1235 where these are not run."""
+    def _fire(
+        self, table: MemoryTable, event: str, unseen: Callable[[], frozenset[int]] = frozenset
+    ) -> None:
+        """From here on the statement's rows fire their triggers, if there are any. `unseen` gives
+        that of `fired_triggers`. Raises ReplicationError 1235 where these are not run."""
         definition = table.definition
         triggers = self.tables.triggers.fired(definition.database, definition.name, event)
         if not triggers:
             return
         execute = partial(execute_statement, self.tables)
-        fired = fired_triggers(triggers, event, definition, self.session, execute, unseen)
+        fired = fired_triggers(triggers, event, definition, self.session, execute, unseen())
         words = {one.value.upper() for one in self.parser.tokens if one.kind == "word"}
         reads = fired.changes_tables and "SELECT" in words
         reads |= fired.sets_variables and any(word.startswith("@") for word in words)
@@ -173,18 +175,17 @@ class Statement:
             rows = [self._assignments(definition)]
             columns = tuple(at for at, _ in rows[0])
         else:
-            self._fire(table, "INSERT", _unseen(definition, columns))
+            self._fire(table, "INSERT", lambda: _unseen(definition, [columns]))
             return self._insert_selected(table, columns, replacing=replacing)
         visible = self._beside_new_row(definition, columns)
         on_duplicate: list[Assignment] = []
         if parser.accept("ON", "DUPLICATE", "KEY", "UPDATE"):
-            self.tables.triggers.refuse(definition.database, definition.name, "UPDATE")
-            self.tables.triggers.refuse(definition.database, definition.name, "INSERT")
+            self.tables.triggers.refuse(definition.database, definition.name, "UPDATE", "INSERT")
             refuse_cascades(self.tables, self.session, [definition], "on_update")
             on_duplicate = self._assignments(definition, visible)
         self._at_end()
-        given = set.intersection(*({at for at, write in row if write} for row in rows))
-        self._fire(table, "INSERT", _unseen(definition, given))
+        given = ([at for at, write in row if write] for row in rows)
+        self._fire(table, "INSERT", lambda: _unseen(definition, given))
         return self.rows.insert(table, rows, replacing=replacing, on_duplicate=on_duplicate)
 
     def _beside_new_row(
@@ -386,16 +387,16 @@ class Statement:
     def _matching(self, table: MemoryTable, named: TableDefinition) -> list[Any]:
         start = self.parser.at
         selection = RowSelection.read(self._reader(named))
-        read = self.parser.tokens[start : self.parser.at]
+        end = self.parser.at
         self._at_end()
         if self.rows.within and selection.limit is not None and self.dialect.mariadb:
             # 10.11.18 now and then finds no row by the order of a key there, with rows in it
             raise unsupported("LIMIT among the rows of partitions that are named")
         refs = selection.refs(table, self.session.expressions, self.rows.within)
-        usable = _keys_of(table.definition, read)
-        in_key_order = not selection.order and is_in_key_order(table.definition, usable)
-        if len(refs) > 1 and self.rows.triggers.needs_order and not in_key_order:
-            raise unsupported("triggers that depend on the order of the rows")
+        if len(refs) > 1 and self.rows.triggers.needs_order:
+            usable = _keys_of(table.definition, self.parser.tokens[start:end])
+            if selection.order or not is_in_key_order(table.definition, usable):
+                raise unsupported("triggers that depend on the order of the rows")
         return refs
 
     def _at_end(self) -> None:
@@ -417,9 +418,11 @@ def _keys_of(definition: TableDefinition, read: Sequence[Token]) -> list[Key]:
     ]
 
 
-def _unseen(definition: TableDefinition, given: Collection[int]) -> frozenset[int]:
+def _unseen(definition: TableDefinition, rows: Iterable[Iterable[int]]) -> frozenset[int]:
     """Columns whose value a BEFORE INSERT trigger sees before their default is known: 5.6 shows
-    the implicit default of a NOT NULL column, later servers NULL."""
+    the implicit default of a NOT NULL column, later servers NULL. `rows`: the columns that each row
+    gives."""
+    given = set.intersection(*map(set, rows))
     return frozenset(
         at
         for at, one in enumerate(definition.columns)

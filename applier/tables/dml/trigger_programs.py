@@ -7,7 +7,7 @@ before a row changes, and so are values whose moment the versions see differentl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from applier.binlog.types import ValueRefused
@@ -25,6 +25,7 @@ from applier.tables.expressions.operands import (
     unsupported,
 )
 from applier.tables.expressions.visible_columns import UNKNOWN_COLUMN
+from applier.tables.sql.sql_text import Token
 from applier.tables.triggers import Trigger, not_run
 from lookup.table import Column, TableDefinition
 
@@ -138,12 +139,7 @@ class _BodyReader:
         while not self.parser.done and self.parser.word() not in ends:
             steps.append(self._statement())
             self.parser.expect(";")
-
-        def run() -> None:
-            for step in steps:
-                step()
-
-        return run
+        return _in_turn(steps)
 
     def _if(self) -> Program:
         """Behind IF or ELSEIF."""
@@ -169,12 +165,7 @@ class _BodyReader:
         steps = [self._assignment()]
         while self.parser.accept(","):
             steps.append(self._assignment())
-
-        def run() -> None:
-            for step in steps:
-                step()
-
-        return run
+        return _in_turn(steps)
 
     def _assignment(self) -> Program:
         """NEW.column = value, with the SQL mode that the trigger was made in."""
@@ -234,12 +225,12 @@ class _BodyReader:
         sql, database = parser.sql[tokens[0].start : end], self.trigger.database
         self.fired.changes_tables = True
         words = {token.value.upper() for token in tokens if token.kind == "word"}
-        self.fired.reads_variables |= any(word.startswith("@") for word in words)
+        self._note_variables(tokens)
         if tokens[0].value.upper() != "INSERT" or words & _ORDERED:
             self.fired.needs_order = True
 
         def run() -> None:
-            self.execute(sql, database, replace(self.session))
+            self.execute(sql, database, self.session)
 
         return run
 
@@ -248,11 +239,13 @@ class _BodyReader:
     def _expression(self) -> Operand:
         session, start = self.session.expressions, self.parser.at
         found = ExpressionParser(self.parser, None, self.trigger.dialect, session).expression()
-        read = self.parser.tokens[start : self.parser.at]
+        self._note_variables(self.parser.tokens[start : self.parser.at])
+        return found
+
+    def _note_variables(self, read: Sequence[Token]) -> None:
         self.fired.reads_variables |= any(
             one.kind == "word" and one.value.startswith("@") for one in read
         )
-        return found
 
     def _column(self, names: list[str]) -> Operand | None:
         """The operand of NEW.column or OLD.column; None for any other name."""
@@ -282,6 +275,14 @@ class _BodyReader:
         if at is None:
             raise ReplicationError(UNKNOWN_COLUMN, f"Unknown column '{name}' in a trigger")
         return at, self.definition.columns[at]
+
+
+def _in_turn(steps: list[Program]) -> Program:
+    def run() -> None:
+        for step in steps:
+            step()
+
+    return run
 
 
 def _nothing() -> None:

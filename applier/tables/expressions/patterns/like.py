@@ -4,35 +4,27 @@ from __future__ import annotations
 
 import re
 
-from applier.tables.expressions.comparisons import ASCII_EXACT
 from applier.tables.expressions.operands import (
     Dialect,
     Operand,
     OperandKind,
-    as_text,
-    shared_collation,
     unsupported,
 )
 from applier.tables.expressions.operators import null_or
+from applier.tables.expressions.patterns.pattern_texts import pattern_texts
 
 
 def like_operand(one: Operand, pattern: Operand, escape: str, dialect: Dialect) -> Operand:
     """LIKE. Raises ReplicationError 1235 for collations that match other characters than themselves
     and ASCII's other case."""
-    value, wanted = as_text(one, dialect), as_text(pattern, dialect)
-    collation, _ = shared_collation([value, wanted])
-    folded = not (collation.endswith(("_bin", "_cs")) or collation == "binary")
-    if folded and ASCII_EXACT.fullmatch(collation) is None:
-        raise unsupported(f"LIKE in the collation {collation}")
+    texts, collation, folded = pattern_texts(one, pattern, "LIKE", dialect)
 
     def matches(text: str, given: str) -> int:
         if folded and not (text.isascii() and given.isascii()):
             raise unsupported(f"LIKE of '{text[:40]}' in the collation {collation}")
         return int(like(text, given, escape, folded=folded))
 
-    return Operand(
-        OperandKind.INTEGER, null_or([value, wanted], matches), f"{one.sql} LIKE {pattern.sql}"
-    )
+    return Operand(OperandKind.INTEGER, null_or(texts, matches), f"{one.sql} LIKE {pattern.sql}")
 
 
 def like(value: str, pattern: str, escape: str = "\\", *, folded: bool = True) -> bool:

@@ -10,16 +10,14 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from applier.tables.expressions.comparisons import ASCII_EXACT
 from applier.tables.expressions.operands import (
     Dialect,
     Operand,
     OperandKind,
-    as_text,
-    shared_collation,
     unsupported,
 )
 from applier.tables.expressions.operators import null_or
+from applier.tables.expressions.patterns.pattern_texts import pattern_texts
 
 _TOKEN = re.compile(
     r"(?P<atom>[A-Za-z0-9 _,:;@#%&!\"'<>=~/`-]|\.|\\[.^$*+?()\[\]{}|\\]"
@@ -35,11 +33,9 @@ def regexp_operand(one: Operand, pattern: Operand, dialect: Dialect) -> Operand:
     """REGEXP. Raises ReplicationError 1235 for collations that match other characters than
     themselves and ASCII's other case, and for patterns and texts that engines may read
     differently."""
-    value, wanted = as_text(one, dialect), as_text(pattern, dialect)
-    collation, _ = shared_collation([value, wanted])
-    folded = not collation.endswith(("_bin", "_cs"))
-    if folded and ASCII_EXACT.fullmatch(collation) is None:
-        raise unsupported(f"REGEXP in the collation {collation}")
+    texts, collation, folded = pattern_texts(one, pattern, "REGEXP", dialect)
+    if collation == "binary":
+        raise unsupported("REGEXP in the collation binary")
 
     def matches(text: str, given: str) -> int:
         compiled = _compiled(given, folded=folded)
@@ -49,9 +45,7 @@ def regexp_operand(one: Operand, pattern: Operand, dialect: Dialect) -> Operand:
             raise unsupported(f"REGEXP of '{text[:40]}'")
         return int(compiled.search(text) is not None)
 
-    return Operand(
-        OperandKind.INTEGER, null_or([value, wanted], matches), f"{one.sql} REGEXP {pattern.sql}"
-    )
+    return Operand(OperandKind.INTEGER, null_or(texts, matches), f"{one.sql} REGEXP {pattern.sql}")
 
 
 @lru_cache(maxsize=64)
