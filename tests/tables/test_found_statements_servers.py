@@ -3,12 +3,8 @@ Nothing of them is refused."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
 from servers.server import Server
 
-from tests.servers.fixtures import ServerFactory
 from tests.tables.test_functions_servers import Scripts, compared_scripts
 
 ALL = ("5.7", "9.7", "mariadb")
@@ -470,15 +466,6 @@ INSERT INTO moments (id, a) VALUES (2, DEFAULT);
 """,
     ),
 )
-
-
-@pytest.fixture(scope="module", params=ALL)
-def server(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Iterator[Server]:
-    started = server_factory(
-        request.param, options={"innodb_flush_log_at_trx_commit": 0, "sync_binlog": 0}
-    )
-    yield started
-    started.close()
 
 
 def test_the_rows_are_the_servers(server: Server) -> None:

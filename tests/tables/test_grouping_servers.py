@@ -12,8 +12,7 @@ from servers.server import Server
 
 import applier
 from applier.tables.catalog import Tables
-from tests.servers.fixtures import ServerFactory
-from tests.tables.test_functions_servers import SERVERS, run
+from tests.tables.test_functions_servers import run
 from tests.tables.test_joined_servers import assert_refused, compared_exactly, differing
 
 SCRIPT = """
@@ -51,15 +50,6 @@ UPDATE post SET title = 'quiet' WHERE id NOT IN
 DELETE FROM post WHERE EXISTS (SELECT * FROM comment WHERE author IN
     (SELECT what FROM report WHERE n = post.id)) OR (SELECT COUNT(*) FROM report WHERE n = id) = 2;
 """
-
-
-@pytest.fixture(scope="module", params=SERVERS)
-def server(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Iterator[Server]:
-    started = server_factory(
-        request.param, options={"innodb_flush_log_at_trx_commit": 0, "sync_binlog": 0}
-    )
-    yield started
-    started.close()
 
 
 def test_groups_are_what_they_are_on_the_server(server: Server) -> None:

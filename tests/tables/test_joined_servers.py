@@ -17,8 +17,7 @@ from applier.tables.dml.statements import execute_statement
 from applier.tables.dml.table_references import JoinedTables
 from applier.tables.expressions.expression_parser import sql_parser
 from applier.tables.expressions.operands import Session
-from tests.servers.fixtures import ServerFactory
-from tests.tables.test_functions_servers import REFUSED, SERVERS, TWIN, run
+from tests.tables.test_functions_servers import REFUSED, TWIN, run
 
 SCRIPTS = """
 CREATE TABLE a1 (id INT PRIMARY KEY, x INT, s VARCHAR(20), d DATETIME NULL);
@@ -94,15 +93,6 @@ UNDECIDED = (
 not read."""
 
 
-@pytest.fixture(scope="module", params=SERVERS)
-def server(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Iterator[Server]:
-    started = server_factory(
-        request.param, options={"innodb_flush_log_at_trx_commit": 0, "sync_binlog": 0}
-    )
-    yield started
-    started.close()
-
-
 def differing(tables: Tables) -> tuple[int, list[str]]:
     """How many rows are compared, and the tables that are not what they are on the server."""
     rows, wrong = 0, []
@@ -115,11 +105,17 @@ def differing(tables: Tables) -> tuple[int, list[str]]:
     return rows, wrong
 
 
-def test_joins_change_what_they_change_on_the_server(server: Server) -> None:
+def of_script(server: Server, script: str) -> tuple[int, list[str]]:
+    """`differing` of a script of which nothing may be refused."""
+    statements = [*filter(None, map(str.strip, script.split(";\n")))]
     tables = Tables()
-    result = applier.replay([run(server, SCRIPTS.strip().split(";\n"), "")], into=tables)
+    result = applier.replay([run(server, statements, "")], into=tables)
     assert result.error is None, result.error
-    assert differing(tables) == (74, [])
+    return differing(tables)
+
+
+def test_joins_change_what_they_change_on_the_server(server: Server) -> None:
+    assert of_script(server, SCRIPTS) == (74, [])
 
 
 def test_joins_drawn_by_chance(server: Server) -> None:

@@ -6,14 +6,9 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-import pytest
 from servers.server import Server
 
-import applier
-from applier.tables.catalog import Tables
-from tests.servers.fixtures import ServerFactory
-from tests.tables.test_functions_servers import SERVERS, run
-from tests.tables.test_joined_servers import compared_exactly, differing
+from tests.tables.test_joined_servers import compared_exactly, of_script
 
 SCRIPT = """
 CREATE TABLE forced (id INT PRIMARY KEY, k INT, v INT, KEY (k), KEY (v, k)) ENGINE=InnoDB;
@@ -30,20 +25,8 @@ INSERT LOW_PRIORITY IGNORE INTO copied (id, k, v, w) SELECT id, k, v, w FROM for
 """Nothing of it is refused."""
 
 
-@pytest.fixture(scope="module", params=SERVERS)
-def server(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Iterator[Server]:
-    started = server_factory(
-        request.param, options={"innodb_flush_log_at_trx_commit": 0, "sync_binlog": 0}
-    )
-    yield started
-    started.close()
-
-
 def test_rows_come_in_the_order_of_the_primary_key(server: Server) -> None:
-    tables = Tables()
-    result = applier.replay([run(server, SCRIPT.strip().split(";\n"), "")], into=tables)
-    assert result.error is None, result.error
-    assert differing(tables) == (11, [])
+    assert of_script(server, SCRIPT) == (11, [])
 
 
 def test_orders_drawn_by_chance(server: Server) -> None:

@@ -3,12 +3,8 @@ AUTO_INCREMENT steps. Nothing of it is refused."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
 from servers.server import Server
 
-from tests.servers.fixtures import ServerFactory
 from tests.tables.test_functions_servers import Scripts, compared_scripts
 
 ALL = ("5.7", "9.7", "mariadb")
@@ -456,15 +452,6 @@ RESET = (
     "SET sql_mode = DEFAULT, time_zone = DEFAULT, auto_increment_increment = 1, "
     "auto_increment_offset = 1"
 )
-
-
-@pytest.fixture(scope="module", params=ALL)
-def server(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Iterator[Server]:
-    started = server_factory(
-        request.param, options={"innodb_flush_log_at_trx_commit": 0, "sync_binlog": 0}
-    )
-    yield started
-    started.close()
 
 
 def test_the_session_of_the_event_decides(server: Server) -> None:

@@ -13,7 +13,7 @@ from servers.server import Server
 import applier
 from applier.tables.catalog import Tables
 from tests.servers.fixtures import ServerFactory
-from tests.tables.test_functions_servers import SERVERS, run
+from tests.tables.test_functions_servers import run
 from tests.tables.test_joined_servers import assert_refused, compared_exactly, differing
 
 SCRIPT = """
@@ -75,15 +75,6 @@ UNDECIDED = (
     "INSERT INTO a SELECT aid + 100, 1, 1 FROM b WHERE aid IN (SELECT id FROM a)",
 )
 """What is not read, and what a server may read before or after it changes it."""
-
-
-@pytest.fixture(scope="module", params=SERVERS)
-def server(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Iterator[Server]:
-    started = server_factory(
-        request.param, options={"innodb_flush_log_at_trx_commit": 0, "sync_binlog": 0}
-    )
-    yield started
-    started.close()
 
 
 def test_subqueries_find_what_they_find_on_the_server(server: Server) -> None:

@@ -5,14 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-import pytest
 from servers.server import Server
 
-import applier
-from applier.tables.catalog import Tables
-from tests.servers.fixtures import ServerFactory
-from tests.tables.test_functions_servers import SERVERS, Scripts, run
-from tests.tables.test_joined_servers import compared_exactly, differing
+from tests.tables.test_functions_servers import SERVERS, Scripts
+from tests.tables.test_joined_servers import compared_exactly, of_script
 
 NEWER = ("5.7", "9.7", "mariadb")
 SCRIPTS: Scripts = (
@@ -122,23 +118,10 @@ UPDATE stamped SET v = 5 WHERE id = 2;
 )
 
 
-@pytest.fixture(scope="module", params=SERVERS)
-def server(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Iterator[Server]:
-    started = server_factory(
-        request.param, options={"innodb_flush_log_at_trx_commit": 0, "sync_binlog": 0}
-    )
-    yield started
-    started.close()
-
-
 def test_triggers_change_what_they_change_on_the_server(server: Server) -> None:
     for servers, script in SCRIPTS:
         if server.installed.recipe.name in servers:
-            tables = Tables()
-            log = run(server, [*filter(None, map(str.strip, script.split(";\n")))], "")
-            result = applier.replay([log], into=tables)
-            assert result.error is None, result.error
-            rows, wrong = differing(tables)
+            rows, wrong = of_script(server, script)
             assert rows > 1 and wrong == []
 
 
