@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -16,17 +17,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from applier.errors import UsageError
-from applier.forecast.inventory.facts import facts_of_file
+from applier.forecast.inventory.facts import TableFacts, facts_of_file
 from applier.forecast.lag import batch_parts, compiled, costs
 from applier.forecast.live.progress import ReplicaProgress
 from applier.forecast.plan import ForecastPlan, run
+from applier.forecast.prices.units import Prices
 from applier.forecast.workload import bulk_loads, load_sample, loads
 from applier.forecast.workload.load_batch import LoadBatch
 from checkpoints.gtid import GtidSet
-from tests.forecast.logs import DELETE, UPDATE, WRITE, calibration, file, schema, transaction
+from tests.forecast.logs import (
+    DELETE,
+    SECONDS,
+    UPDATE,
+    WRITE,
+    calibration,
+    file,
+    schema,
+    transaction,
+)  # fmt: skip
 
 CAPTURES = Path(__file__).resolve().parents[1] / "captures/open"
 WHAT_IFS = ["primary-key", "minimal-image", "rows=10"]
+PRICED = replace(calibration(), prices=Prices.of(SECONDS | {"history": 0.002, "leaf split": 0.003}))
 
 
 class CountedBatches(batch_parts.BatchReader):
@@ -38,6 +50,19 @@ class CountedBatches(batch_parts.BatchReader):
         found = super().read(batch)
         CountedBatches.taken += 0 if found is None else len(batch)
         return found
+
+
+def with_full_indexes(facts: dict[str, TableFacts]) -> dict[str, TableFacts]:
+    """Large tables whose updates split leaves."""
+    return {
+        name: replace(
+            one,
+            rows=100_000.0,
+            index_stays={key.name: 1.0 for key in one.definition.secondary_keys},
+            leaf_pages={key.name: 30.0 for key in one.definition.secondary_keys},
+        )
+        for name, one in facts.items()
+    }
 
 
 def forecast(log: str, text: str | None, at_once: bool, **given: Any) -> dict[str, Any]:
@@ -54,9 +79,9 @@ def forecast(log: str, text: str | None, at_once: bool, **given: Any) -> dict[st
             patch.setattr(
                 "applier.forecast.lag.run.steps_for", lambda transactions, **_: compiled.PYTHON
             )
-        facts = None if text is None else facts_of_file(text)
+        facts = None if text is None else with_full_indexes(facts_of_file(text))
         plan = ForecastPlan(
-            files=[log], facts=facts, calibration=calibration(), what_ifs=WHAT_IFS, **given
+            files=[log], facts=facts, calibration=PRICED, what_ifs=WHAT_IFS, **given
         )
         try:
             done = run(plan)

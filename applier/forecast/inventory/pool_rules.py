@@ -22,14 +22,20 @@ use any: 10 to 28 µs in sysbench's loads and the cells of `pool_reads`, and 31 
 @dataclass(frozen=True, slots=True)
 class Splits:
     """How often updates split a full leaf of an index: a share `first_visits` of its first visits,
-    half of that after `weary_visits`, and half when purge is so many transactions behind that
-    halves are merged too late for the next visit. An entry of a new or deleted row makes a leaf
-    weary as so many `other_visits`."""
+    half of that after `weary_visits`, and half where the next visit comes after `purge_seconds`,
+    since purge has not merged it by then. An entry of a new or deleted row makes a leaf weary as so
+    many `other_visits`. `usual_seconds` lie between two transactions where nobody says more."""
 
     first_visits: float
     weary_visits: float
-    purged_transactions: float
+    purge_seconds: float
+    usual_seconds: float
     other_visits: float = 0.0
+
+    def in_time(self, crowding: float, seconds: float) -> float:
+        """Which part of the splits is left where the next transaction comes so many seconds later
+        (`FullIndex.crowding`)."""
+        return 1 / (1 + crowding * self.purge_seconds / seconds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +107,7 @@ class PoolRules:
     change_buffer: bool = False
     steps_share_caches: bool = True
     waits_for_redo: bool = False
-    splits: Splits = Splits(0.57, 92.0, 32.0)
+    splits: Splits = Splits(0.78, 64.0, 0.0088, 0.0002, 0.3)
 
     def cleaner(self, pool_bytes: float) -> PageCleaner:
         """What frees pages of a pool of so many bytes."""
@@ -120,7 +126,7 @@ _OLD = PoolRules(
     cut_after=160,
     change_buffer=True,
     waits_for_redo=True,
-    splits=Splits(0.65, 150.0, 6.3, 1.0),
+    splits=Splits(0.72, 133.0, 0.0016, 0.0001, 1.0),
 )
 _MYSQL = {
     "5.6": replace(_OLD, rollback_segments=128),
@@ -145,6 +151,7 @@ _MARIADB = PoolRules(
     history_seconds=0.5,
     cut_seconds=0.1,
     steps_share_caches=False,
+    splits=Splits(1.0, 2.0, 0.0, 0.0001),
 )
 POOL_RULES = _MYSQL | {"mariadb": _MARIADB}
 """Version -> its rules.
@@ -172,12 +179,13 @@ POOL_RULES = _MYSQL | {"mariadb": _MARIADB}
 - A step in a secondary index takes a MariaDB 10.11.18 0.8 µs among 10 MB of rows, 1.1 among 24, 1.7
   among 92 and 2.4 among 230 (75 and 200 rows a value), and 0.9 to 1.6 in a table of 24 MB whose
   transactions change three others as well. A 9.7.4 has 2.7 there, as if it were one of 96 MB.
-- Splits of a 9.7.4 come within a factor of 2 of nine counts, within 1.3 of seven (`index_fill`).
-  Those of a 5.7.29, whose purge is hardly behind, within 1.34 of eight: 4,459 for 10,000 updates of
-  a full index of 83 leaves, 2,638 with ten to a transaction and 594 with a hundred, 6,744 of 332
-  leaves (`measure`); 8,903 to 12,644 for sysbench's 30,000 of four indexes of 84 leaves. Where as
-  many rows are deleted and written as well (oltp_write_only), 6,082 to 6,663 of a 5.7.29, and 4,677
-  to 5,835 of a 9.7.4 with 5,119 to 8,171 else.
+- Splits of sysbench's 30,000 updates of 84 to 1,336 full leaves (oltp_update_index), and of its
+  oltp_write_only, come within 12 % of what 5.7.29 and 9.7.4 counted in all of some 60 runs of each
+  on several days, from 58 to 930 µs between two transactions, by 1, 2 and 4 workers, durable and
+  not: 9,021 to 13,246 and 5,119 to 9,524 for four indexes of 84 leaves. Purge of a 5.7.29 is hardly
+  behind, that of a 9.7.4 nearly as long as its thread may sleep (10 ms, SRV_PURGE_MAX_TIMEOUT).
+  Leaves of a MariaDB 10.11.18 split once or twice each, and then no more: 167 of one index, 416 to
+  1,515 of four.
 - innodb_change_buffering is "all" by default, "none" from 8.4 on and in MariaDB from 10.5.15 on.
 """
 UNKNOWN = PoolRules()

@@ -15,12 +15,13 @@ from applier.timing.clock_steps import Clock, take
 from applier.timing.lag import START, add_lag
 
 (
-    FACTOR, SYNC, PAGE_PROCESSOR, PAGE_WAITING, PAGE_ROOM, PAGE_WRITE, READY,
-    DONE, END_LAG, SECONDS, LOOKUP, SPAN, PAGE_READS, PAGE_SECONDS, PAGE_WRITES,
-    WRITE_SECONDS, LEVEL_AT, RUN_NUMBERS,
-) = range(18)  # fmt: skip
-"""Places in `Run.numbers`: settings, then what was found so far. LEVEL_AT is NaN while the replica
-never was level."""
+    FACTOR, SYNC, HISTORY, PURGE_SECONDS, USUAL_SECONDS, PAGE_PROCESSOR, PAGE_WAITING, PAGE_ROOM,
+    PAGE_WRITE, READY, DONE, END_LAG, SECONDS, LOOKUP, SPAN, PAGE_READS, PAGE_SECONDS, PAGE_WRITES,
+    WRITE_SECONDS, HISTORY_SECONDS, LEVEL_AT, RUN_NUMBERS,
+) = range(22)  # fmt: skip
+"""Places in `Run.numbers`: settings, then what was found so far. HISTORY: seconds more of a
+transaction that leaves old rows behind; PURGE_SECONDS, USUAL_SECONDS: as in `Splits`. LEVEL_AT is
+NaN while the replica never was level."""
 
 
 class Turns(NamedTuple):
@@ -56,7 +57,8 @@ class Parts(NamedTuple):
 class PartPrices(NamedTuple):
     """What parts cost in one scenario: seconds, those for finding rows, seconds of a byte, rows
     read; `marked`: seconds for entries of indexes that purge takes out later; `history`: 1 where it
-    has anything to do.
+    has anything to do. `splits`: seconds for leaves of full indexes that split, where transactions
+    are as far apart as usual; `crowding`: of those indexes (`FullIndex.crowding`).
 
     `table`, `scanned` (the table as a number among those that are scanned, -1 where it is not) and
     `pair` (a table's algorithm, -1 for none) are places in `Charges`; `events` and `rows` are how
@@ -73,11 +75,13 @@ class PartPrices(NamedTuple):
     scanned: array[int]
     marked: array[float]
     history: array[int]
+    splits: array[float]
+    crowding: array[float]
 
 
 def no_prices() -> PartPrices:
     """PartPrices of nothing yet."""
-    return PartPrices._make(map(array, "ddddqqqqqdq"))
+    return PartPrices._make(map(array, "ddddqqqqqdqdd"))
 
 
 class Run(NamedTuple):
@@ -93,11 +97,13 @@ class Run(NamedTuple):
 
 
 class Outcomes(NamedTuple):
-    """What became of each transaction: seconds of one worker, those for finding rows, lag."""
+    """What became of each transaction: seconds of one worker, those for finding rows, lag, the part
+    of its splits that is left at this pace."""
 
     seconds: array[float]
     lookup: array[float]
     lag: array[float]
+    splits: array[float]
 
 
 class Charges(NamedTuple):
@@ -121,12 +127,15 @@ def apply(turns: Turns, parts: Parts, prices: PartPrices, run: Run, outcome: Out
         seconds, lookup = turns.base[at] * numbers[FACTOR], 0.0
         pages, waits, writes = 0.0, 0.0, 0.0
         scanned, scan, marked, history = -1, 0.0, 0.0, 0
+        splits, crowding = 0.0, 0.0
         while part < turns.part_end[at]:
             price = parts.price[part]
             seconds += prices.seconds[price] + parts.row_bytes[part] * prices.byte_seconds[price]
             lookup += prices.lookup[price]
             marked += prices.marked[price]
             history |= prices.history[price]
+            splits += prices.splits[price]
+            crowding = max(crowding, prices.crowding[price])
             if len(parts.pages):
                 pages += parts.pages[part]
                 waits += parts.waits[part]
@@ -134,10 +143,18 @@ def apply(turns: Turns, parts: Parts, prices: PartPrices, run: Run, outcome: Out
             if prices.scanned[price] >= 0 and prices.lookup[price] >= scan:
                 scanned, scan = prices.scanned[price], prices.lookup[price]
             part += 1
+        left_behind = history * numbers[HISTORY]
+        seconds += left_behind
         stopped = writes * numbers[PAGE_WRITE]
         waiting = waits * numbers[PAGE_WAITING]
         read = pages * numbers[PAGE_PROCESSOR] + waiting
         page_cost = read + stopped
+        in_time = 1.0
+        if splits > 0.0:
+            in_time = splits_in_time(numbers, crowding, seconds + page_cost)
+            seconds += splits * (in_time - 1.0)
+            marked += splits * (in_time - 1.0)
+        outcome.splits[at] = in_time
         turn = run.turn
         turn[1] = seconds + pages * numbers[PAGE_PROCESSOR]
         turn[2] = waiting + stopped
@@ -156,10 +173,22 @@ def apply(turns: Turns, parts: Parts, prices: PartPrices, run: Run, outcome: Out
         outcome.lookup[at] = lookup
         outcome.lag[at] = _one(run, turns.arrival[at], turns.databases)
         numbers[LOOKUP] += lookup
+        numbers[HISTORY_SECONDS] += left_behind
         numbers[PAGE_READS] += pages
         numbers[PAGE_SECONDS] += read
         numbers[PAGE_WRITES] += writes
         numbers[WRITE_SECONDS] += stopped
+
+
+def splits_in_time(numbers: Sequence[float], crowding: float, seconds: float) -> float:
+    """Which part is left of the splits of a transaction that takes a worker so many seconds, beside
+    those at the usual pace (`Splits.in_time`): the next one comes as soon as that, times what the
+    replica takes of one worker's time so far."""
+    apart = seconds + numbers[SYNC]
+    if numbers[SECONDS] > 0.0 and numbers[SPAN] > 0.0:
+        apart *= numbers[SPAN] / numbers[SECONDS]
+    late = crowding * numbers[PURGE_SECONDS]
+    return (1.0 + late / numbers[USUAL_SECONDS]) / (1.0 + late / apart)
 
 
 def events_in_log(rows_events: int) -> int:
@@ -201,6 +230,7 @@ def charge(
             price = parts.price[part]
             table, pair = prices.table[price], prices.pair[price]
             cost = prices.seconds[price] + parts.row_bytes[part] * prices.byte_seconds[price]
+            cost += prices.splits[price] * (outcome.splits[at] - 1.0)
             if len(parts.pages):
                 cost += parts.pages[part] * run.numbers[PAGE_PROCESSOR]
                 cost += parts.waits[part] * run.numbers[PAGE_WAITING]
@@ -217,5 +247,5 @@ def charge(
             part += 1
 
 
-STEPS = (_one, events_in_log)
+STEPS = (_one, events_in_log, splits_in_time)
 """What a compiler has to know of besides the functions of the clock and the curve."""

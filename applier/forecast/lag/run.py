@@ -139,6 +139,7 @@ class Forecast:
         """What the replica as it is takes besides rows, in seconds."""
         factor = self.base.scenario.factor
         commits = self.transactions * (self._transaction * factor + self.base.sync)
+        commits += self.base.history_seconds
         return {"commits": commits, "statements": self.statement_seconds * factor}
 
     def add(self, load: TransactionLoad) -> None:
@@ -249,7 +250,9 @@ class Forecast:
                 by_table: dict[str, float] = {}
                 for part in range(turns.part_end[at - 1] if at else 0, turns.part_end[at]):
                     table = tables[base.prices.table[parts.price[part]]]
-                    by_table[table] = by_table.get(table, 0.0) + base.part_seconds(parts, part)
+                    by_table[table] = by_table.get(table, 0.0) + base.part_seconds(
+                        parts, part, outcome.splits[at]
+                    )
                 worst.keep(
                     loads[at], outcome.seconds[at], outcome.lookup[at], outcome.lag[at], by_table
                 )
@@ -341,6 +344,7 @@ class Forecast:
             if reads:
                 reads[0] = PageReads(*map(sum, zip(reads[0], undo, strict=True)))
             pool.now += base * run.scenario.factor + run.sync
+            pool.now += run.history if load.rows > new_rows else 0.0
             pool.now += sum(map(run.seconds_of, parts, (mine.row_bytes for mine in applied), reads))
         return {work: found[leader] for work, leader in self._pages_of.items()}
 
@@ -393,6 +397,8 @@ class Forecast:
                 self._scanned_place(run, part.target.table, price.algorithm),
                 price.marked,
                 price.leaves_history,
+                price.splits,
+                price.crowding,
             )
             columns: tuple[array[Any], ...] = run.prices
             for column, value in zip(columns, row, strict=True):

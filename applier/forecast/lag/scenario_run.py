@@ -47,6 +47,10 @@ class ScenarioRun:
         waiting = page.waiting if scenario.read_seconds is None else scenario.read_seconds
         numbers = [0.0] * steps.RUN_NUMBERS
         numbers[steps.FACTOR], numbers[steps.SYNC] = scenario.factor, machine.sync
+        numbers[steps.HISTORY] = pricer.prices["history"] * scenario.factor
+        splits = scenario.pool_rules.splits
+        numbers[steps.PURGE_SECONDS] = splits.purge_seconds
+        numbers[steps.USUAL_SECONDS] = splits.usual_seconds
         numbers[steps.PAGE_PROCESSOR] = page.processor * scenario.factor
         numbers[steps.PAGE_WAITING] = waiting * scenario.factor
         numbers[steps.PAGE_ROOM] = shared[PAGE_ROOM].processor * scenario.factor
@@ -71,6 +75,16 @@ class ScenarioRun:
     def seconds(self) -> float:
         """What the log takes one worker."""
         return self._number(steps.SECONDS)
+
+    @property
+    def history(self) -> float:
+        """Seconds more of a transaction that leaves old rows behind."""
+        return self._number(steps.HISTORY)
+
+    @property
+    def history_seconds(self) -> float:
+        """What transactions take more that leave old rows behind, in one worker."""
+        return self._number(steps.HISTORY_SECONDS)
 
     @property
     def lookup(self) -> float:
@@ -124,11 +138,13 @@ class ScenarioRun:
         at = self._number(steps.LEVEL_AT)
         return None if isnan(at) else at
 
-    def part_seconds(self, parts: steps.Parts, part: int) -> float:
-        """What a part of a transaction takes."""
+    def part_seconds(self, parts: steps.Parts, part: int, in_time: float) -> float:
+        """What a part of a transaction takes of which this part of the splits is left."""
         columns = parts.pages, parts.waits, parts.writes
         reads = PageReads(*(one[part] for one in columns)) if len(parts.pages) else NO_READS
-        return self.seconds_of(parts.price[part], parts.row_bytes[part], reads)
+        price = parts.price[part]
+        late = self.prices.splits[price] * (in_time - 1)
+        return self.seconds_of(price, parts.row_bytes[part], reads) + late
 
     def seconds_of(self, price: int, row_bytes: int, reads: PageReads) -> float:
         """What a part takes that has this price and reads these pages."""

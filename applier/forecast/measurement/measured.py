@@ -90,12 +90,16 @@ class Measured:
     def of_row(cls, row: Mapping[str, Any]) -> Measured:
         """From a row of a table of measurements."""
         cell = Cell(**{one.name: row[one.name] for one in fields(Cell) if one.name in row})
-        # a file from before a unit was known has no cell that asks for it
-        amounts = tuple(float(row.get(_column("unit", name), 0.0)) for name in UNITS)
-        told = {name: row.get(_column("handler", name)) for name in COUNTERS}
+        told = {name: row.get(_column("unit", name), 0.0) for name in UNITS}
+        if _column("unit", "history") not in row and cell.kind != "write":
+            told["history"] = told["transaction"]  # a file from before it was a unit of its own
+        amounts = tuple(float(told[name]) for name in UNITS)
+        calls = {name: row.get(_column("handler", name)) for name in COUNTERS}
         # Spark makes NULL a NaN
         counters = {
-            name: int(value) for name, value in told.items() if value is not None and value == value
+            name: int(value)
+            for name, value in calls.items()
+            if value is not None and value == value
         }
         head = row["target"], row["server_version"], float(row["seconds"]), int(row["log_bytes"])
         beside, reads, writes = (
@@ -152,16 +156,19 @@ def work_of(
     states = {name: TableState(one.rows) for name, one in facts.items()}
     total = [0.0] * len(UNITS)
     for number, load in enumerate(loads):
-        counts = number >= skip
+        counts, leaves_history = number >= skip, False
         total[PLACE["transaction"]] += counts
         for target, applied in load.applied.items():
             state = states.setdefault(target.table, TableState(None))
             state.note(applied, 2 if target.kind == "update" else 1)
             if counts:
-                for place, amount in enumerate(pricer.work(part_of(applied, state)).amounts):
+                work = pricer.work(part_of(applied, state))
+                leaves_history |= work.leaves_history
+                for place, amount in enumerate(work.amounts):
                     total[place] += amount
                 total[PLACE["byte"]] += applied.row_bytes
             state.change(target.kind, applied.rows)
+        total[PLACE["history"]] += leaves_history
     return tuple(total)
 
 

@@ -71,8 +71,8 @@ class Part(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Price:
     """Seconds of a part but for its bytes in the log; those of them spent on finding rows; seconds
-    for each byte. `marked`: seconds for entries of indexes that purge takes out later;
-    `leaves_history`: as in Work."""
+    for each byte. `marked`: seconds for entries of indexes that purge takes out later; `splits`:
+    those of them for leaves that split; `leaves_history`, `crowding`: as in Work."""
 
     seconds: float
     lookup: float
@@ -82,11 +82,14 @@ class Price:
     touches: Touches = NOTHING
     marked: float = 0.0
     leaves_history: bool = False
+    splits: float = 0.0
+    crowding: float = 0.0
 
 
 class Work(NamedTuple):
     """What a part asks of a replica: amounts of units but for bytes, rows read, and the factor by
-    which its bytes change. `leaves_history`: old rows and entries of indexes stay for purge."""
+    which its bytes change. `leaves_history`: old rows and entries of indexes stay for purge.
+    `crowding`: of its full indexes (`FullIndex.crowding`)."""
 
     amounts: Amounts
     algorithm: str
@@ -94,6 +97,7 @@ class Work(NamedTuple):
     byte_factor: float
     touches: Touches = NOTHING
     leaves_history: bool = False
+    crowding: float = 0.0
 
 
 class TableState:
@@ -244,9 +248,10 @@ class Pricer:
             seconds, lookup = seconds - lookup, 0.0
         byte = self.prices["byte"] * work.byte_factor * factor
         marked = self.prices.entries(work.amounts) * factor if work.leaves_history else 0.0
+        splits = work.amounts[PLACE["leaf split"]] * self.prices["leaf split"] * factor
         return Price(
             seconds * factor, lookup * factor, work.algorithm, work.reads, byte, work.touches,
-            marked, work.leaves_history,
+            marked, work.leaves_history, splits, work.crowding,
         )  # fmt: skip
 
     def work(self, part: Part) -> Work:
@@ -271,11 +276,13 @@ class Pricer:
         total = [0.0] * len(UNITS)
         total[PLACE["table"]] = 1.0
         total[PLACE["statement"]] = float(part.statements)
+        crowding = 0.0
         if facts is not None and target.kind == "update":
             for index in full_indexes(facts):
                 total[PLACE["full entry"]] += index.moved(part.changed)
                 split = index.leaves_split(part.changed, scenario.pool_rules.splits)
                 total[PLACE["leaf split"]] += split
+                crowding = max(crowding, index.crowding(part.changed))
         reads, algorithm = 0.0, NOT_NEEDED
         touches = TouchedPages(
             facts, shape, target.kind, is_buffered=scenario.pool_rules.change_buffer
@@ -309,6 +316,7 @@ class Pricer:
             byte_factor,
             touches.all(tuple(total)) if scenario.follows_pages else NOTHING,
             target.kind != "write",
+            crowding,
         )
 
     def _expected(

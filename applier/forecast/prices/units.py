@@ -19,6 +19,10 @@ from lookup.table_shape import OTHER
 
 UNITS: dict[str, str] = {
     "transaction": "one transaction: begin, commit, the replica's position",
+    "history": (
+        "one transaction that updates or deletes: the undo log of old rows that purge goes through,"
+        " which one that only inserts does not leave behind"
+    ),
     "table": (
         "one table that a transaction changes, by inserts, updates or deletes: a metadata lock, an"
         " undo log, what the processor's caches hold of it"
