@@ -14,6 +14,7 @@ import pytest
 
 from tests.docs.session import ROOT
 
+pytestmark = pytest.mark.in_ci
 FETCHED = re.compile(
     r"""<(?:script|img|iframe|source)\b[^>]*?\bsrc=["']?(?:https?:)?//"""
     r"""|<link\b[^>]*?\brel=["']?(?:stylesheet|preconnect)["']?[^>]*?\bhref=["']?(?:https?:)?//"""
@@ -39,7 +40,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.in_ci
 def test_every_page_is_there(site: Path) -> None:
     pages = [
         path.relative_to(ROOT / "docs").with_suffix(".html").as_posix()

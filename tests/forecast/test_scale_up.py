@@ -146,7 +146,7 @@ def test_what_workers_of_mariadb_cost_each_other_is_found(
     assert max(off.values()) < 0.15
 
 
-@pytest.mark.one_case_in(2)
+@pytest.mark.one_case_in(4)
 @pytest.mark.parametrize("sync", SYNC_PRICES)
 @pytest.mark.parametrize("beside", [0.5, 2.0])
 def test_what_a_spinning_coordinator_of_5_7_costs_its_workers_is_found(

@@ -21,6 +21,7 @@ from applier.tables.expressions.expression_parser import sql_parser
 from applier.tables.expressions.operands import Session
 from applier.tables.expressions.visible_columns import VisibleColumns
 from applier.tables.sql.sql_mode_flags import NO_MODES, SqlModeFlag
+from tests.servers.chosen_cases import number_drawn
 from tests.servers.fixtures import ServerFactory
 from tests.tables.test_create_select_servers import STATEMENTS, logged, same_as_on_server
 
@@ -124,7 +125,7 @@ def server(request: pytest.FixtureRequest, server_factory: ServerFactory) -> Ite
 @pytest.mark.parametrize("sql_mode", ["", STRICT])
 def test_columns_of_drawn_expressions(server: Server, sql_mode: str, tmp_path: Path) -> None:
     rng = random.Random(int(os.environ.get("SEED", "1129")))
-    count = int(os.environ.get("DRAWN", "150"))
+    count = number_drawn(150)
     selects = (*JOINED, *(statement(rng) for _ in range(count)))
     tables = applier.Tables()
     log = logged(server, selects, sql_mode, sources=SOURCES)

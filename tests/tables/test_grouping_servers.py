@@ -12,6 +12,7 @@ from servers.server import Server
 
 import applier
 from applier.tables.catalog import Tables
+from tests.servers.chosen_cases import number_drawn
 from tests.tables.test_functions_servers import run
 from tests.tables.test_joined_servers import assert_refused, compared_exactly, differing
 
@@ -61,7 +62,7 @@ def test_groups_are_what_they_are_on_the_server(server: Server) -> None:
 
 
 def test_groups_drawn_by_chance(server: Server) -> None:
-    count = int(os.environ.get("DRAWN", "200"))
+    count = number_drawn(200)
     rng = random.Random(int(os.environ.get("SEED", "1129")))
     statements = [statement for number in range(count) for statement in drawn(rng, number)]
     assert compared_exactly(server, statements) > count * 2
