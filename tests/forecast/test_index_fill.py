@@ -14,6 +14,7 @@ from servers.server import Server
 from applier.forecast.inventory.facts import TableFacts
 from applier.forecast.inventory.index_fill import (
     FullIndex,
+    concentration,
     leaf_fill,
     names_of_full_indexes,
 )
@@ -150,6 +151,25 @@ def test_each_moved_entry_counts_and_leaves_split_less_often_the_more_visits_the
     half = replace(FULL, index_stays={"k": 0.5}, leaf_pages={"k": 83.0})
     assert amounts_asked("update", 2, half)[0] == 1.0
     assert amounts_asked("update", 1_000_000)[1] < 1
+
+
+@pytest.mark.parametrize(("tables", "left"), [(1, 1.0), (2, 0.825), (4, 0.7375)])
+def test_a_split_of_5_7_waits_less_for_purge_the_more_full_indexes_there_are(
+    tables: int, left: float
+) -> None:
+    facts = {
+        f"sbtest.sbtest{number}": replace(FULL, log_updates=500.0)
+        for number in range(1, tables + 1)
+    }
+    idle = replace(FULL, index_stays={"k": 0.0}, log_updates=9.0)
+    assert concentration(facts | {"sbtest.idle": idle}) == pytest.approx(1 / tables)
+    prices = Prices.of({"leaf split": 1.0})
+    for version, share in ("5.7", left), ("9.7", 1.0):
+        found = Pricer(Scenario("as it is", RULES[version]), facts, prices)
+        work = found.work(part_of("update", 1))
+        price = found.price_of(work)
+        assert price.splits == pytest.approx(work.amounts[PLACE["leaf split"]] * share)
+        assert price.seconds == pytest.approx(price.splits)
 
 
 def test_entries_of_no_fixed_length_are_not_guessed() -> None:

@@ -90,6 +90,14 @@ def full_indexes(facts: TableFacts) -> tuple[FullIndex, ...]:
     )
 
 
+def concentration(facts: Mapping[str, TableFacts]) -> float:
+    """How likely two updates of the log meet in the same full index, 1 where there is one of them:
+    the sum of the squares of their shares."""
+    moved = [index.moved(index.updates) for one in facts.values() for index in full_indexes(one)]
+    whole = sum(moved)
+    return sum((each / whole) ** 2 for each in moved) if whole else 1.0
+
+
 def names_of_full_indexes(facts: Mapping[str, TableFacts]) -> list[str]:
     """Index and table of all that the log's updates split and merge again."""
     return [

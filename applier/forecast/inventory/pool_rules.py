@@ -24,13 +24,21 @@ class Splits:
     """How often updates split a full leaf of an index: a share `first_visits` of its first visits,
     half of that after `weary_visits`, and half where the next visit comes after `purge_seconds`,
     since purge has not merged it by then. An entry of a new or deleted row makes a leaf weary as so
-    many `other_visits`. `usual_seconds` lie between two transactions where nobody says more."""
+    many `other_visits`. `usual_seconds` lie between two transactions where nobody says more.
+    `waits_for_purge`: the share of a split's price, which cells of one index show, that is waiting
+    until purge is done in the same index."""
 
     first_visits: float
     weary_visits: float
     purge_seconds: float
     usual_seconds: float
     other_visits: float = 0.0
+    waits_for_purge: float = 0.0
+
+    def beside_others(self, concentration: float) -> float:
+        """What a split costs where updates change several full indexes (`index_fill.concentration`)
+        for what one costs in the only one."""
+        return 1 - self.waits_for_purge * (1 - concentration)
 
     def in_time(self, crowding: float, seconds: float) -> float:
         """Which part of the splits is left where the next transaction comes so many seconds later
@@ -126,7 +134,7 @@ _OLD = PoolRules(
     cut_after=160,
     change_buffer=True,
     waits_for_redo=True,
-    splits=Splits(0.72, 133.0, 0.0016, 0.0001, 1.0),
+    splits=Splits(0.72, 133.0, 0.0016, 0.0001, 1.0, waits_for_purge=0.35),
 )
 _MYSQL = {
     "5.6": replace(_OLD, rollback_segments=128),
@@ -184,6 +192,9 @@ POOL_RULES = _MYSQL | {"mariadb": _MARIADB}
   on several days, from 58 to 930 µs between two transactions, by 1, 2 and 4 workers, durable and
   not: 9,021 to 13,246 and 5,119 to 9,524 for four indexes of 84 leaves. Purge of a 5.7.29 is hardly
   behind, that of a 9.7.4 nearly as long as its thread may sleep (10 ms, SRV_PURGE_MAX_TIMEOUT).
+  A split took a 5.7.29 140 to 180 µs where all were in one index, 107 to 123 in four (one worker,
+  with room in the redo log), 98 to 110 in eight: with fewer it waits for purge, which holds the
+  index while it merges.
   Leaves of a MariaDB 10.11.18 split once or twice each, and then no more: 167 of one index, 416 to
   1,515 of four.
 - innodb_change_buffering is "all" by default, "none" from 8.4 on and in MariaDB from 10.5.15 on.

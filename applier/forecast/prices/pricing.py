@@ -20,7 +20,7 @@ from applier.forecast.inventory.facts import (
     TableFacts,
     table_bytes,
 )
-from applier.forecast.inventory.index_fill import full_indexes
+from applier.forecast.inventory.index_fill import concentration, full_indexes
 from applier.forecast.inventory.pool import NOTHING, Touches
 from applier.forecast.prices.scenario import Scenario
 from applier.forecast.prices.touched_pages import TouchedPages
@@ -189,6 +189,9 @@ class Pricer:
         self.placement = placement
         self.assumptions: dict[str, None] = {}
         in_log = sum(table_bytes(one) for one in facts.values() if one.in_log)
+        self._split_price = prices["leaf split"] * scenario.pool_rules.splits.beside_others(
+            concentration(facts)
+        )
         self._log_bytes = min(in_log * scenario.row_factor, scenario.pool_bytes)
 
     def shape(self, target: LoadShape, rows: float, row_bytes: float) -> TableShape:
@@ -244,14 +247,15 @@ class Pricer:
         """What this work takes."""
         factor = self.scenario.factor
         seconds, lookup = self.prices.cost(work.amounts)
+        leaves = work.amounts[PLACE["leaf split"]]
+        seconds -= leaves * (self.prices["leaf split"] - self._split_price)
         if self.scenario.found_at_once:
             seconds, lookup = seconds - lookup, 0.0
         byte = self.prices["byte"] * work.byte_factor * factor
         marked = self.prices.entries(work.amounts) * factor if work.leaves_history else 0.0
-        splits = work.amounts[PLACE["leaf split"]] * self.prices["leaf split"] * factor
         return Price(
             seconds * factor, lookup * factor, work.algorithm, work.reads, byte, work.touches,
-            marked, work.leaves_history, splits, work.crowding,
+            marked, work.leaves_history, leaves * self._split_price * factor, work.crowding,
         )  # fmt: skip
 
     def work(self, part: Part) -> Work:
