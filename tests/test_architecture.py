@@ -86,19 +86,22 @@ def test_no_room_is_crowded() -> None:
     assert {room: modules for room, modules in rooms.items() if modules > ROOM_MODULES} == {}
 
 
-CLASSES = [
-    (path, node)
-    for package in PACKAGES
-    for path in sorted((ROOT / package).rglob("*.py"))
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-    if isinstance(node, ast.ClassDef)
-]
+@cache
+def classes() -> list[tuple[Path, ast.ClassDef]]:
+    """All of the packages, and where they stand; read when a test asks, as each worker collects."""
+    return [
+        (path, node)
+        for package in PACKAGES
+        for path in sorted((ROOT / package).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    ]
 
 
 def test_every_class_name_stands_once() -> None:
     """A reader who meets a name knows which class it is."""
     homes: dict[str, list[str]] = {}
-    for path, node in CLASSES:
+    for path, node in classes():
         homes.setdefault(node.name, []).append(f"{name_of(path)}:{node.lineno}")
     assert {name: places for name, places in homes.items() if len(places) > 1} == {}
 
@@ -110,7 +113,7 @@ def contracts(node: ast.ClassDef) -> Iterator[ast.ClassDef]:
         r"[Ii]mplements (`?[\w.]+\w`?(?: and `[\w.]+`)*)", ast.get_docstring(node) or ""
     ):
         names.update(name.split(".")[-1] for name in re.findall(r"[\w.]*\w", said))
-    return (other for _, other in CLASSES if other.name in names and other is not node)
+    return (other for _, other in classes() if other.name in names and other is not node)
 
 
 def is_documented(node: ast.ClassDef, method: str) -> bool:
@@ -123,20 +126,19 @@ def is_documented(node: ast.ClassDef, method: str) -> bool:
     return bool(own) or any(is_documented(other, method) for other in contracts(node))
 
 
-@pytest.mark.parametrize(
-    "node",
-    [
-        pytest.param(node, id=f"{name_of(path)}:{node.name}")
-        for path, node in CLASSES
-        if node.name[0] != "_"
-    ],
-)
-def test_public_methods_say_what_they_do(node: ast.ClassDef) -> None:
+def test_public_methods_say_what_they_do() -> None:
     """ruff's D102 asks it of each method; here a method of a contract says it once, in the
     contract."""
-    methods = {
-        part.name
+    methods = [
+        (path, node, part.name)
+        for path, node in classes()
         for part in node.body
-        if isinstance(part, ast.FunctionDef) and not part.name.startswith("_")
-    }
-    assert [method for method in sorted(methods) if not is_documented(node, method)] == []
+        if isinstance(part, ast.FunctionDef) and "_" not in (node.name[0], part.name[0])
+    ]
+    assert len(methods) > 1000, "the walk finds them"
+    silent = [
+        f"{name_of(path)}:{node.name}.{method}"
+        for path, node, method in methods
+        if not is_documented(node, method)
+    ]
+    assert silent == []

@@ -7,6 +7,7 @@ import ast
 import importlib.util
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 
@@ -16,11 +17,6 @@ from applier.error_catalogue import GENERAL, GROUPS, catalogue, situation
 from applier.error_codes import Code
 
 ROOT = Path(__file__).parent.parent
-SOURCES = {
-    path: ast.parse(path.read_text())
-    for package in ("applier", "lookup", "checkpoints")
-    for path in (ROOT / package).rglob("*.py")
-}
 NUMBERS = [int(code[3:]) for code in catalogue() if code.startswith("MY-") and code != GENERAL]
 """The servers' errors that have a row."""
 WITH_CODE = {"InputError", "UsageError", "ServerLost", "NotReached", "OtherLogs", "ReadOnly"}
@@ -78,8 +74,18 @@ DYNAMIC = {
 a version, a real server."""
 
 
+@cache
+def sources() -> dict[Path, ast.Module]:
+    """All modules, read when a test asks, as each worker collects."""
+    return {
+        path: ast.parse(path.read_text())
+        for package in ("applier", "lookup", "checkpoints")
+        for path in (ROOT / package).rglob("*.py")
+    }
+
+
 def calls(names: set[str]) -> Iterator[tuple[str, ast.Call]]:
-    for path, tree in SOURCES.items():
+    for path, tree in sources().items():
         for node in ast.walk(tree):
             if (
                 isinstance(node, ast.Call)
@@ -92,7 +98,7 @@ def calls(names: set[str]) -> Iterator[tuple[str, ast.Call]]:
 def constants() -> dict[str, int]:
     """Names that a module gives to whole numbers."""
     found: dict[str, int] = {}
-    for tree in SOURCES.values():
+    for tree in sources().values():
         for node in tree.body:
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name | ast.Tuple):
                 names = (
@@ -126,7 +132,7 @@ def test_every_error_of_the_user_has_a_code_of_the_catalogue() -> None:
 def test_every_code_is_raised() -> None:
     used = {
         node.attr
-        for path, tree in SOURCES.items()
+        for path, tree in sources().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute)
         and isinstance(node.value, ast.Name)
@@ -153,7 +159,7 @@ def test_every_number_of_a_server_is_in_the_catalogue() -> None:
 def test_every_number_of_the_catalogue_is_raised_or_answered_by_a_server() -> None:
     written = {
         node.value
-        for path, tree in SOURCES.items()
+        for path, tree in sources().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, int)
     }
@@ -164,7 +170,7 @@ def test_nothing_else_is_raised_than_what_somebody_turns_into_a_code() -> None:
     """A name in lower case is a function that makes one of the errors above, or a caught error."""
     raised = {
         ast.unparse(node.exc.func if isinstance(node.exc, ast.Call) else node.exc)
-        for tree in SOURCES.values()
+        for tree in sources().values()
         for node in ast.walk(tree)
         if isinstance(node, ast.Raise) and node.exc is not None
     }
