@@ -115,6 +115,37 @@ UPDATE stamped SET v = 1 WHERE id = 1;
 UPDATE stamped SET v = 5 WHERE id = 2;
 """,
     ),
+    (
+        SERVERS,
+        """
+CREATE TABLE parted (a INT NOT NULL PRIMARY KEY, b VARCHAR(20), n INT) PARTITION BY RANGE (a) (
+    PARTITION p0 VALUES LESS THAN (10), PARTITION p1 VALUES LESS THAN (100),
+    PARTITION p2 VALUES LESS THAN MAXVALUE);
+CREATE TABLE parted_log (x VARCHAR(60));
+CREATE TRIGGER bi BEFORE INSERT ON parted FOR EACH ROW
+    BEGIN SET NEW.n = NEW.a + 1; IF NEW.b = 'move' THEN SET NEW.a = NEW.a + 50; END IF; END;
+CREATE TRIGGER ai AFTER INSERT ON parted FOR EACH ROW
+    INSERT INTO parted_log VALUES (CONCAT('i', NEW.a, NEW.b));
+CREATE TRIGGER bu BEFORE UPDATE ON parted FOR EACH ROW
+    BEGIN IF NEW.b = 'move' THEN SET NEW.a = NEW.a + 50; END IF; END;
+CREATE TRIGGER au AFTER UPDATE ON parted FOR EACH ROW
+    INSERT INTO parted_log VALUES (CONCAT('u', OLD.a, '-', NEW.a, NEW.b));
+CREATE TRIGGER ad AFTER DELETE ON parted FOR EACH ROW
+    INSERT INTO parted_log VALUES (CONCAT('d', OLD.a, OLD.b));
+INSERT INTO parted PARTITION (p0) VALUES (1, 'one', 0);
+INSERT INTO parted PARTITION (p0) VALUES (2, 'move', 0);
+INSERT INTO parted PARTITION (p1) VALUES (3, 'move', 0);
+INSERT INTO parted PARTITION (p0, p1) VALUES (4, 'move', 0), (5, 'five', 0), (200, 'x', 0);
+INSERT INTO parted PARTITION (p0, p1) VALUES (6, 'move', 0), (7, 'seven', 0);
+INSERT INTO parted VALUES (300, 'big', 0), (8, 'eight', 0);
+UPDATE parted PARTITION (p0) SET b = CONCAT(b, '!') WHERE a < 9 ORDER BY a;
+UPDATE parted PARTITION (p0) SET b = 'move' WHERE a = 1;
+UPDATE parted PARTITION (p0, p1) SET b = 'move' WHERE a = 1;
+UPDATE parted PARTITION (p2) SET b = 'q';
+DELETE FROM parted PARTITION (p2);
+DELETE FROM parted PARTITION (p0) WHERE a = 8;
+""",
+    ),
 )
 
 

@@ -146,7 +146,7 @@ class Statement:
         words = {one.value.upper() for one in self.parser.tokens if one.kind == "word"}
         reads = fired.changes_tables and "SELECT" in words
         reads |= fired.sets_variables and any(word.startswith("@") for word in words)
-        if self.rows.within is not None or reads:
+        if reads:
             raise not_run(triggers[0], event, "which is not run in memory by such a statement")
         self.rows.triggers = fired
 
