@@ -29,9 +29,9 @@ last_committed; what MariaDB's mode says of its group."""
     ALL_DONE, COORDINATOR_FREE, READ_FROM, CORES_FROM,
     REDO_START, REDO_END, LOG_START, LOG_END, SYNCS,
     PREVIOUS, IS_FIRST, FIRST_MARK, LAST_MARK, RETRIES, GROUP_MODE, ONE_DOMAIN, MOST_QUEUED,
-    BESIDE, WOKEN, LEFT_WAITING, CROWDING, IN_WORKER, HANDED, PURGE_WORK,
-    CLOCK_NUMBERS,
-) = range(37)  # fmt: skip
+    BESIDE, WOKEN, LEFT_WAITING, CROWDING, IN_WORKER, INSERTS_IN_WORKER, HANDED,
+    PURGE_WORK, CLOCK_NUMBERS,
+) = range(38)  # fmt: skip
 """Places in `Clock.numbers`: settings, then times and counts. QUEUES: the coordinator goes on while
 a transaction waits for its worker. REDO_SYNC, LOG_SYNC: seconds of the two stages of a durable
 commit at the mean; REDO_START to LOG_END: when the last sync of each begins and ends.
@@ -42,7 +42,7 @@ beside others; WOKEN: seconds until one that waited is awake; LEFT_WAITING: the 
 which there is no core. CROWDING: how many times as long rows take while the coordinator asks for a
 free worker, where that is more than what its own core explains; 1 elsewhere. IN_WORKER: how many
 times the processor that they take in the only thread of a replica, where purge has something to do
-behind them; 1 of MariaDB. HANDED: seconds
+behind them; INSERTS_IN_WORKER: where it has not; 1 of MariaDB. HANDED: seconds
 until the coordinator is awake behind those that a transaction waits for, and its worker; 0 where
 that is part of other prices. PURGE_WORK: how many times MARKED purge takes of the
 workers' cores; 0 where nothing is synced."""
@@ -116,7 +116,7 @@ def take(clock: Clock, turn: Sequence[float], databases: Sequence[int]) -> float
     if after > may_start:
         may_start = after + numbers[HANDED]
     start = max(may_start, workers[worker])
-    work = turn[PROCESSOR] * (numbers[IN_WORKER] if turn[HISTORY] else 1.0)
+    work = turn[PROCESSOR] * numbers[IN_WORKER if turn[HISTORY] else INSERTS_IN_WORKER]
     numbers[CORES_FROM] += _crowded(numbers, start - may_start, work)
     if numbers[SEVERAL]:
         reading = numbers[COORDINATOR_TRANSACTION] + numbers[COORDINATOR_EVENT] * turn[EVENTS]

@@ -201,6 +201,7 @@ class WorkClock:
             steps.WOKEN: machine.hand_over if by_group else 0.0,
             steps.HANDED: machine.hand_over if machine.purge_spins else 0.0,
             steps.IN_WORKER: machine.worker_rules.rows_factor if several else 1.0,
+            steps.INSERTS_IN_WORKER: machine.worker_rules.inserts_factor if several else 1.0,
             steps.CROWDING: machine.crowding(workers),
             steps.PURGE_WORK: machine.worker_rules.purge_work if machine.sync else 0.0,
             steps.LEFT_WAITING: max(1 - cores / workers, 0.0),

@@ -201,10 +201,10 @@ def test_rows_take_longer_while_the_coordinator_of_a_5_7_asks_for_a_free_worker(
     assert [in_turn.take(0.0, turn) for turn in chain] == [float(at + 1) for at in range(10)]
     woken = WorkClock(2, machine=replace(machine, hand_over=0.25))
     assert [woken.take(0.0, turn) for turn in chain[:3]] == [1.0, 2.25, 3.5]
-    slower = Machine(2, worker_rules=WorkerRules(rows_factor=1.5))
+    slower = Machine(2, worker_rules=WorkerRules(rows_factor=1.5, inserts_factor=1.25))
     handed = WorkClock(2, parallel_type="DATABASE", machine=slower)
     change = Turn(1.0, leaves_history=True)
-    assert [handed.take(0.0, turn) for turn in (change, change, Turn(1.0))] == [1.5, 3.0, 4.0]
+    assert [handed.take(0.0, turn) for turn in (change, change, Turn(1.0))] == [1.5, 3.0, 4.25]
     assert WorkClock(1, machine=slower).take(0.0, change) == 1.0
     asleep = Machine(2, beside=1.0, worker_rules=rules)
     assert asleep.crowding(2) == 1.0
