@@ -247,7 +247,6 @@ def plainly(setup: Setup) -> list[tuple[str, str, int]]:
 
 
 @pytest.mark.one_case_in(3)
-@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     ("owner", "name", "mutant", "setup"),
     [

@@ -137,6 +137,29 @@ def test_transactions_of_many_rows_split_less(
     assert 1 / 2.5 < split / counted < 2.5
 
 
+COUNTED = (
+    (30_000, 1, 84, 193, 2_148),
+    (30_000, 1, 335, 201, 6_409),
+    (30_000, 1, 1_336, 285, 13_850),
+    (10_000, 1, 83, 157, 1_900),
+    (1_000, 10, 83, 459, 269),
+    (100, 100, 83, 1_115, 122),
+)
+"""Transactions, rows of each, leaves, microseconds between two and splits:
+benchmarks/results/full_index_leaves_9.7.json."""
+
+
+@pytest.mark.parametrize(("transactions", "rows", "leaves", "apart", "splits"), COUNTED)
+def test_as_many_splits_as_a_server_counted(
+    transactions: int, rows: int, leaves: int, apart: float, splits: int
+) -> None:
+    index = FullIndex("k", 1.0, leaves, transactions * rows)
+    counted = transactions * index.leaves_split(rows, POOL_RULES["9.7"].splits, apart / 1e6)
+    assert 1 / 2 < counted / splits < 2
+    older = transactions * index.leaves_split(rows, POOL_RULES["5.7"].splits, apart / 1e6)
+    assert older > counted, "its purge is hardly behind"
+
+
 def test_each_moved_entry_counts_and_leaves_split_less_often_the_more_visits_they_have() -> None:
     assert amounts_asked("delete", 1) == (0.0, 0.0)
     splits = POOL_RULES["9.7"].splits

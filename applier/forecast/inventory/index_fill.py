@@ -15,9 +15,8 @@ whatever the index and the transactions). How many leaves split is another matte
 335, 13,850 of 1,336) and for 10,000 by `measure` (of 83 leaves: 1,900 by single rows, 269 by ten to
 a transaction, 122 by a hundred): a leaf splits less often the more often it was visited, since what
 splits unevenly does not become full again, and when the next visit comes before purge has merged
-it. `benchmarks/results/full_index_leaves_9.7.json` has them. The same 30,000 updates led to 5,400
-splits with 126 µs from one to the next and to 9,500 with 900: purge is late by time, not by
-transactions (`Splits`; counts are in the results of `forecast_sysbench.py`).
+it. `benchmarks/results/full_index_leaves_9.7.json` has them. Purge is late by time,
+not by transactions (`Splits`).
 """
 
 from __future__ import annotations

@@ -185,13 +185,11 @@ class Pricer:
     ) -> None:
         self.scenario = scenario
         self.facts = facts
-        self.prices = prices
+        left = scenario.pool_rules.splits.beside_others(concentration(facts))
+        self.prices = prices.with_more("leaf split", prices["leaf split"] * (left - 1))
         self.placement = placement
         self.assumptions: dict[str, None] = {}
         in_log = sum(table_bytes(one) for one in facts.values() if one.in_log)
-        self._split_price = prices["leaf split"] * scenario.pool_rules.splits.beside_others(
-            concentration(facts)
-        )
         self._log_bytes = min(in_log * scenario.row_factor, scenario.pool_bytes)
 
     def shape(self, target: LoadShape, rows: float, row_bytes: float) -> TableShape:
@@ -247,15 +245,14 @@ class Pricer:
         """What this work takes."""
         factor = self.scenario.factor
         seconds, lookup = self.prices.cost(work.amounts)
-        leaves = work.amounts[PLACE["leaf split"]]
-        seconds -= leaves * (self.prices["leaf split"] - self._split_price)
         if self.scenario.found_at_once:
             seconds, lookup = seconds - lookup, 0.0
         byte = self.prices["byte"] * work.byte_factor * factor
+        splits = work.amounts[PLACE["leaf split"]] * self.prices["leaf split"] * factor
         marked = self.prices.entries(work.amounts) * factor if work.leaves_history else 0.0
         return Price(
             seconds * factor, lookup * factor, work.algorithm, work.reads, byte, work.touches,
-            marked, work.leaves_history, leaves * self._split_price * factor, work.crowding,
+            marked, work.leaves_history, splits, work.crowding,
         )  # fmt: skip
 
     def work(self, part: Part) -> Work:
