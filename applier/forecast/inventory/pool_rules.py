@@ -43,7 +43,12 @@ class Splits:
     def in_time(self, crowding: float, seconds: float) -> float:
         """Which part of the splits is left where the next transaction comes so many seconds later
         (`FullIndex.crowding`)."""
-        return 1 / (1 + crowding * self.purge_seconds / seconds)
+        return part_in_time(crowding * self.purge_seconds, seconds)
+
+
+def part_in_time(late: float, seconds: float) -> float:
+    """What is left of splits where purge is so late and the next visit comes after some seconds."""
+    return 1 / (1 + late / seconds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from math import isnan
 from typing import NamedTuple
 
+from applier.forecast.inventory.pool_rules import part_in_time
 from applier.forecast.prices.units import EVENTS_AROUND, EVENTS_OF_ROWS
 from applier.timing.clock_steps import Clock, take
 from applier.timing.lag import START, add_lag
@@ -188,7 +189,7 @@ def splits_in_time(numbers: Sequence[float], crowding: float, seconds: float) ->
     if numbers[SECONDS] > 0.0 and numbers[SPAN] > 0.0:
         apart *= numbers[SPAN] / numbers[SECONDS]
     late = crowding * numbers[PURGE_SECONDS]
-    return (1.0 + late / numbers[USUAL_SECONDS]) / (1.0 + late / apart)
+    return part_in_time(late, apart) / part_in_time(late, numbers[USUAL_SECONDS])
 
 
 def events_in_log(rows_events: int) -> int:
@@ -247,5 +248,5 @@ def charge(
             part += 1
 
 
-STEPS = (_one, events_in_log, splits_in_time)
+STEPS = (_one, events_in_log, part_in_time, splits_in_time)
 """What a compiler has to know of besides the functions of the clock and the curve."""
