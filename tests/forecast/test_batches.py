@@ -34,7 +34,7 @@ from tests.forecast.logs import (
     file,
     schema,
     transaction,
-)  # fmt: skip
+)
 
 CAPTURES = Path(__file__).resolve().parents[1] / "captures/open"
 WHAT_IFS = ["primary-key", "minimal-image", "rows=10"]

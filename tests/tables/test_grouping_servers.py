@@ -14,7 +14,7 @@ import applier
 from applier.tables.catalog import Tables
 from tests.servers.chosen_cases import number_drawn
 from tests.tables.test_functions_servers import run
-from tests.tables.test_joined_servers import assert_refused, compared_exactly, differing
+from tests.tables.test_joined_servers import assert_refused, compared_drawn, differing
 
 SCRIPT = """
 CREATE TABLE post (id INT PRIMARY KEY, title VARCHAR(20), comments INT NOT NULL DEFAULT 0,
@@ -63,9 +63,8 @@ def test_groups_are_what_they_are_on_the_server(server: Server) -> None:
 
 def test_groups_drawn_by_chance(server: Server) -> None:
     count = number_drawn(200)
-    rng = random.Random(int(os.environ.get("SEED", "1129")))
-    statements = [statement for number in range(count) for statement in drawn(rng, number)]
-    assert compared_exactly(server, statements) > count * 2
+    seed = int(os.environ.get("SEED", "1129"))
+    assert compared_drawn(server, drawn, seed, count) > count * 2
 
 
 NUMBERS = ("NULL", "0", "1", "1", "2", "3", "7", "-4")

@@ -4,7 +4,7 @@ memory."""
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from servers.server import Server
@@ -120,9 +120,16 @@ def test_joins_change_what_they_change_on_the_server(server: Server) -> None:
 
 
 def test_joins_drawn_by_chance(server: Server) -> None:
-    rng, count = random.Random(1112), number_drawn(160)
-    statements = [statement for number in range(count) for statement in drawn(rng, number)]
-    assert compared_exactly(server, statements) > count * 5 / 8
+    count = number_drawn(160)
+    assert compared_drawn(server, drawn, 1112, count) > count * 5 / 8
+
+
+def compared_drawn(
+    server: Server, drawn: Callable[[random.Random, int], Iterator[str]], seed: int, count: int
+) -> int:
+    """`compared_exactly` of so many cases that are drawn by chance."""
+    rng = random.Random(seed)
+    return compared_exactly(server, [one for number in range(count) for one in drawn(rng, number)])
 
 
 def compared_exactly(server: Server, statements: list[str]) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from servers.server import Server
 
 from tests.servers.chosen_cases import number_drawn
-from tests.tables.test_joined_servers import compared_exactly, of_script
+from tests.tables.test_joined_servers import compared_drawn, of_script
 
 SCRIPT = """
 CREATE TABLE forced (id INT PRIMARY KEY, k INT, v INT, KEY (k), KEY (v, k)) ENGINE=InnoDB;
@@ -31,9 +31,8 @@ def test_rows_come_in_the_order_of_the_primary_key(server: Server) -> None:
 
 
 def test_orders_drawn_by_chance(server: Server) -> None:
-    rng, count = random.Random(3011), number_drawn(80)
-    statements = [statement for number in range(count) for statement in drawn(rng, number)]
-    assert compared_exactly(server, statements) > count * 5 / 4
+    count = number_drawn(80)
+    assert compared_drawn(server, drawn, 3011, count) > count * 5 / 4
 
 
 def drawn(rng: random.Random, number: int) -> Iterator[str]:

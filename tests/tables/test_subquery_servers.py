@@ -15,7 +15,12 @@ from applier.tables.catalog import Tables
 from tests.servers.chosen_cases import number_drawn
 from tests.servers.fixtures import ServerFactory
 from tests.tables.test_functions_servers import run
-from tests.tables.test_joined_servers import assert_refused, compared_exactly, differing
+from tests.tables.test_joined_servers import (
+    assert_refused,
+    compared_drawn,
+    compared_exactly,
+    differing,
+)
 
 SCRIPT = """
 CREATE TABLE a1 (id INT PRIMARY KEY, x BIGINT UNSIGNED, s VARCHAR(20));
@@ -105,9 +110,8 @@ def test_a_subquery_that_each_row_draws_anew_is_refused(server: Server, value: s
 
 
 def test_subqueries_drawn_by_chance(server: Server) -> None:
-    rng, count = random.Random(1126), number_drawn(200)
-    statements = [statement for number in range(count) for statement in drawn(rng, number)]
-    assert compared_exactly(server, statements) > count * 5 / 4
+    count = number_drawn(200)
+    assert compared_drawn(server, drawn, 1126, count) > count * 5 / 4
 
 
 def drawn(rng: random.Random, number: int) -> Iterator[str]:

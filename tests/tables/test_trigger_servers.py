@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from servers.server import Server
 
 from tests.tables.test_functions_servers import SERVERS, Scripts
-from tests.tables.test_joined_servers import compared_exactly, of_script
+from tests.tables.test_joined_servers import compared_drawn, of_script
 
 NEWER = ("5.7", "9.7", "mariadb")
 SCRIPTS: Scripts = (
@@ -157,9 +157,11 @@ def test_triggers_change_what_they_change_on_the_server(server: Server) -> None:
 
 
 def test_triggers_drawn_by_chance(server: Server) -> None:
-    rng = random.Random(2911)
-    statements = [statement for number in range(60) for statement in _Drawn(rng, number).all()]
-    assert compared_exactly(server, statements) > 80
+    assert compared_drawn(server, drawn, 2911, 60) > 80
+
+
+def drawn(rng: random.Random, number: int) -> Iterator[str]:
+    return _Drawn(rng, number).all()
 
 
 class _Drawn:
