@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
-PACKAGES = ("applier", "checkpoints", "lookup")
+from tests.source_trees import PACKAGES, ROOT, trees
+
 FOLDERS = (*PACKAGES, "benchmarks", "docker", "examples", "scripts", "tests")
 MODULE_LINES, FUNCTION_LINES, ROOM_MODULES = 500, 70, 25
 FILES = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
@@ -88,12 +88,11 @@ def test_no_room_is_crowded() -> None:
 
 @cache
 def classes() -> list[tuple[Path, ast.ClassDef]]:
-    """All of the packages, and where they stand; read when a test asks, as each worker collects."""
+    """All of the packages, and where they stand."""
     return [
         (path, node)
-        for package in PACKAGES
-        for path in sorted((ROOT / package).rglob("*.py"))
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for path, tree in trees().items()
+        for node in ast.walk(tree)
         if isinstance(node, ast.ClassDef)
     ]
 

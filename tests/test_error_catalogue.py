@@ -7,16 +7,14 @@ import ast
 import importlib.util
 import re
 from collections.abc import Iterator
-from functools import cache
-from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from applier.error_catalogue import GENERAL, GROUPS, catalogue, situation
 from applier.error_codes import Code
+from tests.source_trees import ROOT, trees
 
-ROOT = Path(__file__).parent.parent
 NUMBERS = [int(code[3:]) for code in catalogue() if code.startswith("MY-") and code != GENERAL]
 """The servers' errors that have a row."""
 WITH_CODE = {"InputError", "UsageError", "ServerLost", "NotReached", "OtherLogs", "ReadOnly"}
@@ -74,18 +72,8 @@ DYNAMIC = {
 a version, a real server."""
 
 
-@cache
-def sources() -> dict[Path, ast.Module]:
-    """All modules, read when a test asks, as each worker collects."""
-    return {
-        path: ast.parse(path.read_text())
-        for package in ("applier", "lookup", "checkpoints")
-        for path in (ROOT / package).rglob("*.py")
-    }
-
-
 def calls(names: set[str]) -> Iterator[tuple[str, ast.Call]]:
-    for path, tree in sources().items():
+    for path, tree in trees().items():
         for node in ast.walk(tree):
             if (
                 isinstance(node, ast.Call)
@@ -98,7 +86,7 @@ def calls(names: set[str]) -> Iterator[tuple[str, ast.Call]]:
 def constants() -> dict[str, int]:
     """Names that a module gives to whole numbers."""
     found: dict[str, int] = {}
-    for tree in sources().values():
+    for tree in trees().values():
         for node in tree.body:
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name | ast.Tuple):
                 names = (
@@ -132,7 +120,7 @@ def test_every_error_of_the_user_has_a_code_of_the_catalogue() -> None:
 def test_every_code_is_raised() -> None:
     used = {
         node.attr
-        for path, tree in sources().items()
+        for path, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute)
         and isinstance(node.value, ast.Name)
@@ -159,7 +147,7 @@ def test_every_number_of_a_server_is_in_the_catalogue() -> None:
 def test_every_number_of_the_catalogue_is_raised_or_answered_by_a_server() -> None:
     written = {
         node.value
-        for path, tree in sources().items()
+        for path, tree in trees().items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, int)
     }
@@ -170,7 +158,7 @@ def test_nothing_else_is_raised_than_what_somebody_turns_into_a_code() -> None:
     """A name in lower case is a function that makes one of the errors above, or a caught error."""
     raised = {
         ast.unparse(node.exc.func if isinstance(node.exc, ast.Call) else node.exc)
-        for tree in sources().values()
+        for tree in trees().values()
         for node in ast.walk(tree)
         if isinstance(node, ast.Raise) and node.exc is not None
     }

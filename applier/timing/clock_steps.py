@@ -42,10 +42,10 @@ beside others; WOKEN: seconds until one that waited is awake; LEFT_WAITING: the 
 which there is no core. CROWDING: how many times as long rows take while the coordinator asks for a
 free worker, where that is more than what its own core explains; 1 elsewhere. IN_WORKER: how many
 times the processor that they take in the only thread of a replica, where purge has something to do
-behind them; INSERTS_IN_WORKER: where it has not; 1 of MariaDB. HANDED: seconds
-until the coordinator is awake behind those that a transaction waits for, and its worker; 0 where
-that is part of other prices. PURGE_WORK: how many times MARKED purge takes of the
-workers' cores; 0 where nothing is synced."""
+behind them; INSERTS_IN_WORKER: where it has not; 1 of MariaDB. HANDED: seconds until the
+coordinator is awake behind those that a transaction waits for, and its worker; 0 where that is part
+of other prices. PURGE_WORK: how many times MARKED purge takes of the workers' cores; 0 where
+nothing is synced."""
 
 (
     ARRIVAL, PROCESSOR, WAITING, READS, EVENTS, LAST_COMMITTED, SEQUENCE_NUMBER,
