@@ -1,7 +1,8 @@
 """Workers that scan the same table without a key: who waits for whom, who is rolled back, and what
 a transaction then takes.
 
-The rules, from the sources of 5.7 to 9.7, with what real servers showed (docs/design/accuracy.md):
+The rules, from the sources of 5.7 to 9.7, with what real servers showed
+(docs/design/forecast-accuracy.md):
 
 - A scan locks every row that it reads, from the first on, until the commit, whatever the isolation
   level. So one worker at a time is in the table.

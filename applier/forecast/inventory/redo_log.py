@@ -8,7 +8,7 @@ pages a second (innodb_io_capacity_max). Beyond, whoever wants to change somethi
 are written (log_free_check). 9.7 may write ten times as many, and has workers wait only where they
 fill the ring within a second or two.
 
-docs/design/accuracy.md, "A redo log that is full", has what a 5.7.29 wrote and waited for.
+docs/design/forecast-accuracy.md, "A redo log that is full", has what a 5.7.29 wrote and waited for.
 """
 
 from __future__ import annotations

@@ -69,8 +69,8 @@ coordinator takes to read a transaction and each of its events, what a second of
 more while workers of a MariaDB or a 5.7 apply others beside it, the waking of one of them, and an
 event of the binary log that a replica writes itself. Of 9.7.4 with sysbench's oltp_write_only in
 twelve settings, 2 cores, a virtual disk; pages: the cells of `pool_reads`; MariaDB: 10.11.18, those
-of `scale_up`; the last one: docs/design/accuracy.md. No cell shows it, since a server must be
-started anew for it."""
+of `scale_up`; the last one: docs/design/forecast-accuracy.md. No cell shows it, since a server must
+be started anew for it."""
 RELAXED = {"innodb_flush_log_at_trx_commit": "2", "sync_binlog": "0"}
 """Commits as unit prices are measured: syncs come on top."""
 DURABLE = {"innodb_flush_log_at_trx_commit": "1", "sync_binlog": "1"}
