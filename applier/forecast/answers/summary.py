@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from applier.forecast.answers.words import duration
-from applier.forecast.inventory.facts import ASSUMED
+from applier.forecast.inventory.facts import ASSUMED, FROM_LOG
 from applier.forecast.lag.costs import TableCost
 from applier.forecast.lag.run import Forecast
 from applier.forecast.lag.scenario_run import ScenarioRun
@@ -135,7 +135,7 @@ def summarize(
 def _heat(forecast: Forecast, table: str) -> dict[str, Any]:
     """The table that costs most, had it another key, or its events another number of rows."""
     state = forecast.states[table]
-    rows = max(state.rows, 1.0)
+    rows = max(state.usual_rows, 1.0)
     columns = max(target.columns for target in forecast.parts.targets if target.table == table)
     return {
         "table": table,
@@ -147,7 +147,8 @@ def _heat(forecast: Forecast, table: str) -> dict[str, Any]:
 def _rows_from(forecast: Forecast, table: str) -> str:
     """Who said how many rows the table has; ASSUMED when nobody did."""
     facts = forecast.facts.get(table)
-    return ASSUMED if facts is None else facts.rows_from
+    found = ASSUMED if facts is None else facts.rows_from
+    return found if found != ASSUMED or forecast.states[table].is_assumed else FROM_LOG
 
 
 def _typical(forecast: Forecast, table: str) -> list[tuple[LoadShape, EventShape]]:
@@ -155,7 +156,7 @@ def _typical(forecast: Forecast, table: str) -> list[tuple[LoadShape, EventShape
     found = {}
     facts, state = forecast.facts.get(table), forecast.states[table]
     own = None if facts is None else facts.own_rows
-    place_of_row = (0.0, 1.0) if own is None else (own.mean_place(state.rows),) * 2
+    place_of_row = (0.0, 1.0) if own is None else (own.mean_place(state.usual_rows),) * 2
     for kind in ("update", "delete"):
         targets = [
             (target, seen)
@@ -181,7 +182,7 @@ def table_reasons(forecast: Forecast, table: str) -> list[Any]:
         columns = tuple(at for at in target.before if at < len(facts.definition.columns))
         told = reasons(
             facts.definition, columns, event, scenario.rules, scenario.row_search,
-            rows=max(state.rows, event.rows), rows_per_value=facts.statistics,
+            rows=max(state.usual_rows, event.rows), rows_per_value=facts.statistics,
             met=facts.met_rows,
         )  # fmt: skip
         found.update(
@@ -211,7 +212,8 @@ def verdicts(forecast: Forecast, table: str) -> list[str]:
         return []
     for target, event in _typical(forecast, table):
         state = forecast.states[table]
-        shape = forecast.base.pricer.shape(target, max(state.rows, event.rows), state.row_bytes)
+        rows = max(state.usual_rows, event.rows)
+        shape = forecast.base.pricer.shape(target, rows, state.row_bytes)
         told.append(f"For {target.kind}s of {table}, {hash_verdict(shape, event).text}")
     return told
 

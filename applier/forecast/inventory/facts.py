@@ -33,6 +33,7 @@ GIVEN = "given"
 COUNTED = "counted in the schema file"
 STATISTICS = "statistics of the server"
 COUNTED_THERE = "counted on the server"
+FROM_LOG = "counted in the log, which makes or empties the table"
 ASSUMED = "assumed"
 ROW_HEAD_BYTES = 25
 """InnoDB's header and hidden columns of a row."""

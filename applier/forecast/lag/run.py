@@ -27,6 +27,7 @@ from applier.forecast.prices.scenario import Scenario
 from applier.forecast.prices.units import borrowed
 from applier.forecast.workload.load_batch import LoadBatch, LoadRun, commit_times
 from applier.forecast.workload.loads import LoadReader
+from applier.forecast.workload.table_fates import TableFate
 from applier.forecast.workload.transaction_load import Applied, LoadShape, TransactionLoad
 from lookup.strategies import NOT_NEEDED, strategy_named
 
@@ -155,6 +156,8 @@ class Forecast:
         self.rows += load.rows
         self.statements += load.statements
         self.statement_seconds += load.statement_seconds
+        for fate in load.fates:
+            self._follow(fate)
         parts = [self._part(target, applied) for target, applied in load.applied.items()]
         base = self._transaction + load.statement_seconds
         if self._pools:
@@ -288,9 +291,11 @@ class Forecast:
         )
         for table, state in self.states.items():
             facts = self.facts.get(table)
+            if not state.seen_rows:  # DDL alone named it
+                continue
             if facts is None:
                 found[f"{table} has a primary key; the schema does not have this table"] = None
-            elif facts.rows_from == ASSUMED:
+            elif facts.rows_from == ASSUMED and state.is_assumed:
                 rows = f"{state.most_rows:,.0f} row{'s' * (state.most_rows != 1)}"
                 what = f"{table} has {rows}, the number that the log shows"
                 found[
@@ -313,7 +318,7 @@ class Forecast:
             ] = None
         if self.statements:
             what = f"{self.statements} statements in the log's text take as long as on the source"
-            found[f"{what}; a schema that they change is not followed"] = None
+            found[f"{what}; columns, keys and partitions that they change are not followed"] = None
         return list(found)
 
     def _page_reads(
@@ -366,6 +371,20 @@ class Forecast:
             facts = self.facts.get(table)
             state = self.states[table] = TableState(None if facts is None else facts.rows)
         return state
+
+    def _follow(self, fate: TableFate) -> None:
+        """DDL empties a table, or all of a database, or gives it another name."""
+        if fate.renamed_to:
+            moved, there = self._state(fate.table), self._state(fate.renamed_to)
+            self.states[fate.table] = moved.renamed(there)
+            self.states[fate.renamed_to] = moved
+            return
+        of_database = f"{fate.database}."
+        tables = [one for one in {**self.facts, **self.states} if one.startswith(of_database)]
+        for table in tables if fate.database else [fate.table]:
+            state = self._state(table)
+            if not (fate.if_missing and state.exists):
+                state.empty(is_known=fate.is_known, exists=fate.exists)
 
     def _place(self, part: Part) -> int:
         """Where a part's prices stand."""

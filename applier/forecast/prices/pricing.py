@@ -13,6 +13,7 @@ of the table; no row is missing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -104,13 +105,16 @@ class TableState:
     """A table while the log goes by: `rows` follows inserts and deletes.
 
     Where nobody said how many rows there are, it has at least those that the log changes: `missing`
-    of them were there before the log.
+    of them were there before the log. DDL empties it (`empty`).
     """
 
     __slots__ = (
+        "exists",
+        "is_assumed",
         "known",
         "looked_at",
         "missing",
+        "most_before",
         "most_gained",
         "row_bytes",
         "rows",
@@ -120,6 +124,11 @@ class TableState:
 
     def __init__(self, rows: float | None) -> None:
         self.known = rows is not None
+        self.exists = True
+        self.is_assumed = not self.known
+        """Whether its rows are taken from the log, somewhere in it."""
+        self.most_before = 0.0
+        """The largest number of rows that it had until it was emptied."""
         self.rows = rows or 0.0
         self.missing = 0.0
         self.most_gained = self.rows
@@ -151,10 +160,30 @@ class TableState:
             self.rows = max(self.rows - rows, 0.0)
         self.most_gained = max(self.most_gained, self.rows - self.missing)
 
+    def empty(self, *, is_known: bool, exists: bool) -> None:
+        """The table has no rows from here on, and `is_known` says whether that is certain."""
+        self.is_assumed = not is_known or (self.is_assumed and self.seen_rows > 0)
+        self.most_before = self.most_rows
+        self.known, self.exists = is_known, exists
+        self.rows = self.missing = self.most_gained = 0.0
+
+    def renamed(self, there: TableState) -> TableState:
+        """Takes the name of a table that is not `there` any more; what is left of its own name."""
+        left = copy(self)
+        left.empty(is_known=True, exists=False)
+        self.most_before = max(self.most_before, there.most_rows)
+        self.is_assumed |= there.is_assumed and there.seen_rows > 0
+        return left
+
     @property
     def most_rows(self) -> float:
         """The largest number of rows that the table had; where nobody said, a lower bound."""
-        return self.missing + self.most_gained
+        return max(self.missing + self.most_gained, self.most_before)
+
+    @property
+    def usual_rows(self) -> float:
+        """Its rows at the end of the log, or those that it had until DDL emptied it, if more."""
+        return max(self.rows, self.most_before)
 
     @property
     def rounded_rows(self) -> float:

@@ -9,6 +9,7 @@ from applier.binlog.transactions import TransactionKind
 from applier.forecast.inventory.key_places import Entry
 from applier.forecast.workload.row_counts import Count
 from applier.forecast.workload.row_places import Places
+from applier.forecast.workload.table_fates import TableFate
 from applier.replica.scheduling import NO_MARKS, GroupMarks
 
 Columns = tuple[int, ...]
@@ -107,6 +108,8 @@ class TransactionLoad:
     complete: bool = True
     marks: GroupMarks = NO_MARKS
     """What MariaDB's workers go by."""
+    fates: list[TableFate] = field(default_factory=list)
+    """What its statements make of whole tables, before its rows events."""
     applied: dict[LoadShape, Applied] = field(default_factory=dict)
 
     @property

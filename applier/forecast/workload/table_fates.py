@@ -1,0 +1,104 @@
+"""What DDL in a log makes of whole tables: how many rows they have is known again behind it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from applier.binlog.events import Query
+from applier.errors import BinlagError
+from applier.tables.sql.sql_text import UNREADABLE, Parser
+from applier.tables.sql.statement_kind import executed_statement, is_temporary, statement_kind
+from applier.tables.sql.statement_names import names_in_sql, text_and_lexis
+
+_TABLES, _DATABASES = ("TABLE", "TABLES"), ("DATABASE", "SCHEMA")
+_MAY_BE_DDL = re.compile(
+    rb"[\s(]*(?:/\*|#|--|SET\s|CREATE|DROP|TRUNCATE|RENAME|ALTER)", re.IGNORECASE
+)
+_PARTS = ("COLUMN", "INDEX", "KEY")
+"""What else ALTER TABLE … RENAME may name."""
+
+
+class TableFate(NamedTuple):
+    """A table `database.table` has no rows behind a statement, or another name.
+
+    `database`: all tables of one, where `table` is empty. `exists`: whether there is a table behind
+    it. `is_known`: whether it has no rows for certain; not where a statement fills it in the log's
+    text. `if_missing`: only where it did not exist (CREATE TABLE IF NOT EXISTS).
+    """
+
+    table: str
+    renamed_to: str = ""
+    database: str = ""
+    exists: bool = True
+    is_known: bool = True
+    if_missing: bool = False
+
+
+def may_be_ddl(beginning: bytes) -> bool:
+    """Whether `table_fates` is worth asking, by the beginning of a statement."""
+    return _MAY_BE_DDL.match(beginning) is not None
+
+
+def table_fates(query: Query) -> list[TableFate]:
+    """What a statement of a log makes of whole tables, one after the other. A temporary table is
+    none of the replica's, and of a statement that cannot be read nothing is known."""
+    sql, lexis = text_and_lexis(query)
+    sql = executed_statement(sql)
+    read = _FATES.get(statement_kind(sql))
+    if read is None or is_temporary(sql):
+        return []
+    database = query.database.decode("utf-8", "surrogateescape")
+    try:
+        names = names_in_sql(sql, database, lexis)
+        parser = Parser(sql, lexis)
+        parser.at += 1
+        tables = [".".join(name) for name in names.tables]
+        return list(read(parser, tables, database, bool(names.read)))
+    except (BinlagError, *UNREADABLE):
+        return []
+
+
+def _create(parser: Parser, tables: list[str], _database: str, reads: bool) -> Iterator[TableFate]:
+    parser.accept("OR", "REPLACE")
+    if parser.accept("TABLE"):
+        is_cautious = parser.word() == "IF"
+        yield from (TableFate(one, is_known=not reads, if_missing=is_cautious) for one in tables)
+
+
+def _drop(parser: Parser, tables: list[str], database: str, _reads: bool) -> Iterator[TableFate]:
+    if parser.accept_any(*_TABLES):
+        yield from (TableFate(table, exists=False) for table in tables)
+    elif parser.accept_any(*_DATABASES):
+        parser.accept("IF", "EXISTS")
+        yield TableFate("", database=parser.name(), exists=False)
+
+
+def _truncate(
+    _parser: Parser, tables: list[str], _database: str, _reads: bool
+) -> Iterator[TableFate]:
+    yield from map(TableFate, tables)
+
+
+def _rename(parser: Parser, tables: list[str], _database: str, _reads: bool) -> Iterator[TableFate]:
+    if parser.word() in _TABLES:
+        yield from map(TableFate, tables[::2], tables[1::2])
+
+
+def _alter(parser: Parser, tables: list[str], database: str, _reads: bool) -> Iterator[TableFate]:
+    while tables and not parser.done:
+        parser.skip_until("RENAME")
+        if parser.accept("RENAME") and parser.word() not in _PARTS:
+            if not parser.accept_any("TO", "AS"):
+                parser.accept("=")
+            yield TableFate(tables[0], ".".join(parser.table_name(database)))
+
+
+_FATES = {
+    "CREATE": _create,
+    "DROP": _drop,
+    "TRUNCATE": _truncate,
+    "RENAME": _rename,
+    "ALTER": _alter,
+}
