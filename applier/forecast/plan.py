@@ -192,7 +192,7 @@ def run(plan: ForecastPlan, tick: Callable[[int], None] | None = None) -> Foreca
         late = plan.behind
         forecast.ready = lambda first_commit: first_commit + late
     forecast.add_all(reader if reader is not None else plan.loads or (), tick)
-    changed = {table for table, state in forecast.states.items() if state.seen_rows}
+    changed = forecast.parts.tables
     if plan.facts is not None and changed and not changed & facts.keys():
         raise UsageError(
             f"the schema has none of the log's tables, such as {min(changed)}",

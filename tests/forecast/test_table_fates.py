@@ -8,13 +8,11 @@ from pathlib import Path
 import pytest
 
 import applier
-from applier.binlog.events import Query
-from applier.binlog.status_vars import StatusVariables
 from applier.forecast.answers.words import rows_read
-from applier.forecast.inventory.facts import facts_of_file
+from applier.forecast.inventory.facts import OwnRows, facts_of_file
 from applier.forecast.plan import ForecastPlan, run
 from applier.forecast.workload.loads import LoadReader
-from applier.forecast.workload.table_fates import TableFate, may_be_ddl, table_fates
+from applier.forecast.workload.table_fates import TableFate
 from applier.tables.catalog import Tables
 from tests.binlog.build import gtid, log, query, write
 from tests.captures_support import captures, logs
@@ -58,10 +56,10 @@ NO_FATES = (
 
 
 @pytest.mark.parametrize("sql", [*FATES, *NO_FATES])
-def test_what_a_statement_makes_of_whole_tables(sql: str) -> None:
+def test_what_a_statement_makes_of_whole_tables(tmp_path: Path, sql: str) -> None:
     fates = FATES.get(sql, [])
-    assert table_fates(Query(7, 0, b"d", 0, StatusVariables(), sql.encode())) == fates
-    assert may_be_ddl(sql.encode()) or not fates
+    path = write(tmp_path, log(query(sql.encode())))
+    assert [fate for load in LoadReader([path]) for fate in load.fates] == fates
 
 
 def ddl(number: int, sql: bytes) -> list[tuple[int, bytes]]:
@@ -142,6 +140,23 @@ def test_the_filter_chooses_among_the_tables_of_a_statement(tmp_path: Path) -> N
         for fate in load.fates
     ]  # fmt: skip
     assert found == [TableFate("d.plain")]
+
+
+def test_rows_of_the_logs_own_are_those_since_the_table_was_emptied(tmp_path: Path) -> None:
+    """A job that empties, fills and purges a table, thrice: each delete meets the first row."""
+    rounds = [
+        [ddl(1, b"TRUNCATE plain"), transaction(2, b"plain", WRITE, *range(200)),
+         *(transaction(3, b"plain", DELETE, value) for value in range(100))]
+        for _ in range(3)
+    ]  # fmt: skip
+    log = file(tmp_path, *(one for each in rounds for one in each))
+    plan = ForecastPlan(
+        files=[log], facts=facts_of_file(schema(tmp_path)), calibration=calibration()
+    )
+    found = run(plan)
+    assert found.forecast.facts["d.plain"].own_rows == OwnRows(1.0, 149.5)
+    emptied = run(ForecastPlan(files=[log], calibration=calibration())).forecast
+    assert emptied.states["d.plain"].rows == 100
 
 
 MAKE_THEIR_TABLES = [

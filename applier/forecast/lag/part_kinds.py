@@ -93,6 +93,11 @@ class PartCounts:
             seen[1] += one.rows
         return found
 
+    @property
+    def tables(self) -> set[str]:
+        """The tables whose rows the log changes."""
+        return {kind.target.table for kind in self.totals}
+
 
 def shape_rows(
     counts: PartCounts, states: Mapping[str, TableState], pricer: Pricer

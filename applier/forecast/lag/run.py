@@ -289,9 +289,10 @@ class Forecast:
         found = dict.fromkeys(
             [*self.assumed, *(text for run in self.runs for text in run.pricer.assumptions)]
         )
+        changed = self.parts.tables
         for table, state in self.states.items():
             facts = self.facts.get(table)
-            if not state.seen_rows:  # DDL alone named it
+            if table not in changed:  # DDL alone named it
                 continue
             if facts is None:
                 found[f"{table} has a primary key; the schema does not have this table"] = None
@@ -379,8 +380,7 @@ class Forecast:
             self.states[fate.table] = moved.renamed(there)
             self.states[fate.renamed_to] = moved
             return
-        of_database = f"{fate.database}."
-        tables = [one for one in {**self.facts, **self.states} if one.startswith(of_database)]
+        tables = [one for one in {**self.facts, **self.states} if fate.is_in_database(one)]
         for table in tables if fate.database else [fate.table]:
             state = self._state(table)
             if not (fate.if_missing and state.exists):

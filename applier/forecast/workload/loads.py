@@ -51,7 +51,7 @@ from applier.forecast.workload.load_batch import LoadBatch, LoadPlan, add_event
 from applier.forecast.workload.row_counts import row_counter, rows_layout
 from applier.forecast.workload.row_places import PlacesReader, RowPlaces
 from applier.forecast.workload.statement_seconds import Connections, doubt, on_source
-from applier.forecast.workload.table_fates import may_be_ddl, table_fates
+from applier.forecast.workload.table_fates import fates_in
 from applier.forecast.workload.transaction_load import Columns, LoadShape, TransactionLoad
 from applier.masking import mask
 from applier.replica.scheduling import marks_of
@@ -75,8 +75,6 @@ _QUERY_HEAD = struct.Struct("<II")
 """Of a statement's event: its connection, and the seconds that it took."""
 STATEMENT_WIDTH = 60
 """Characters of a statement that are kept."""
-DDL_WIDTH = 64
-"""Bytes of a statement that are looked at to tell whether it may be DDL."""
 
 
 def _beginning(sql: bytes) -> str:
@@ -376,10 +374,7 @@ class LoadReader:
         if load is not None and self._wants(event):
             load.statement = load.statement or _beginning(event.buffer[start:end])
             load.statements += 1
-            if event.type == QUERY and may_be_ddl(event.buffer[start : start + DDL_WIDTH]):
-                query = parse(event, self._fde)
-                assert isinstance(query, Query)
-                load.fates += table_fates(query)
+            load.fates += fates_in(event, self._fde)
             connection, seconds = _QUERY_HEAD.unpack_from(event.buffer, event.body)
             load.statement_seconds += seconds
             self._most_seconds += self._connections.most_seconds(

@@ -27,6 +27,7 @@ from applier.forecast.inventory.facts import OwnRows, TableFacts
 from applier.forecast.workload.index_changes import can_be_read_again
 from applier.forecast.workload.row_counts import image_columns
 from applier.forecast.workload.sampled_rows import ForEachHead, rows_events
+from applier.forecast.workload.table_fates import TableFate, fates_in
 from lookup.table import TableDefinition
 
 LOG_BYTES = 64 << 20
@@ -87,9 +88,22 @@ class OwnRowsReader:
         """The first LOG_BYTES of a log. Raises InputError, OSError."""
         if not files:
             return
-        for event, head, table_map in rows_events(LogReader(files), LOG_BYTES):
+        reader = LogReader(files)
+
+        def follow(event: Event) -> None:
+            for fate in fates_in(event, reader.format) if reader.format is not None else ():
+                self._follow(fate)
+
+        for event, head, table_map in rows_events(reader, LOG_BYTES, follow):
             if table_map.full_name in self._rows:
                 self._take(event, head, table_map)
+
+    def _follow(self, fate: TableFate) -> None:
+        """Of a table that DDL empties or renames, no row of the log's own is known any more."""
+        if not fate.if_missing:
+            for name, table in self._rows.items():
+                if name in (fate.table, fate.renamed_to) or fate.is_in_database(name):
+                    table.empty()
 
     def _take(self, event: Event, head: RowsHead, table_map: TableMap) -> None:
         read = self._readers.of(head, table_map)
@@ -117,6 +131,11 @@ class _OwnTable:
         first."""
         self._order = SortedList[int]()
         self._written = 0
+
+    def empty(self) -> None:
+        """None of its rows is there any more."""
+        self._places.clear()
+        self._order.clear()
 
     def write(self, row: Any) -> None:
         self._places.setdefault(hash(row), []).append(self._written)

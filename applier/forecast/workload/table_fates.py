@@ -6,7 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from applier.binlog.events import Query
+from applier.binlog.boundaries import query_text
+from applier.binlog.events import Query, parse
+from applier.binlog.header import Event, EventType, FormatDescription
 from applier.errors import BinlagError
 from applier.tables.sql.sql_text import UNREADABLE, Parser
 from applier.tables.sql.statement_kind import executed_statement, is_temporary, statement_kind
@@ -16,6 +18,8 @@ _TABLES, _DATABASES = ("TABLE", "TABLES"), ("DATABASE", "SCHEMA")
 _MAY_BE_DDL = re.compile(
     rb"[\s(]*(?:/\*|#|--|SET\s|CREATE|DROP|TRUNCATE|RENAME|ALTER)", re.IGNORECASE
 )
+_BEGINNING = 64
+"""Bytes of a statement in which its first word stands."""
 _PARTS = ("COLUMN", "INDEX", "KEY")
 """What else ALTER TABLE … RENAME may name."""
 
@@ -35,10 +39,22 @@ class TableFate(NamedTuple):
     is_known: bool = True
     if_missing: bool = False
 
+    def is_in_database(self, table: str) -> bool:
+        """Whether a table is one of those in `database`."""
+        return bool(self.database) and table.startswith(f"{self.database}.")
 
-def may_be_ddl(beginning: bytes) -> bool:
-    """Whether `table_fates` is worth asking, by the beginning of a statement."""
-    return _MAY_BE_DDL.match(beginning) is not None
+
+def fates_in(event: Event, format_description: FormatDescription) -> list[TableFate]:
+    """What an event of a log makes of whole tables; most are looked at no further than their first
+    word."""
+    if event.type != EventType.QUERY:
+        return []
+    start, end = query_text(event)
+    if _MAY_BE_DDL.match(event.buffer[start : min(end, start + _BEGINNING)]) is None:
+        return []
+    query = parse(event, format_description)
+    assert isinstance(query, Query)
+    return table_fates(query)
 
 
 def table_fates(query: Query) -> list[TableFate]:
