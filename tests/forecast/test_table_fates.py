@@ -9,14 +9,15 @@ import pytest
 
 import applier
 from applier.forecast.answers.words import rows_read
-from applier.forecast.inventory.facts import OwnRows, facts_of_file
+from applier.forecast.inventory.facts import OwnRows
 from applier.forecast.plan import ForecastPlan, run
 from applier.forecast.workload.loads import LoadReader
 from applier.forecast.workload.table_fates import TableFate
 from applier.tables.catalog import Tables
 from tests.binlog.build import gtid, log, query, write
 from tests.captures_support import captures, logs
-from tests.forecast.logs import DELETE, WRITE, calibration, file, schema, transaction
+from tests.forecast.logs import DELETE, WRITE, calibration, file, transaction
+from tests.forecast.test_forecast import forecast, summary
 
 EMPTY = TableFate("d.t")
 FATES = {
@@ -72,11 +73,7 @@ def read_by_scans(folder: Path, sql: bytes, *rest: list[tuple[int, bytes]]) -> f
         folder, transaction(1, b"plain", DELETE, 1), ddl(2, sql), *rest,
         transaction(9, b"plain", DELETE, 2),
     )  # fmt: skip
-    plan = ForecastPlan(
-        files=[log], facts=facts_of_file(schema(folder)), row_counts=("d.plain=1000", "d.twice=40"),
-        calibration=calibration(),
-    )  # fmt: skip
-    return run(plan).forecast.tables["d.plain"].reads
+    return forecast(folder, log, "d.plain=1000", "d.twice=40").tables["d.plain"].reads
 
 
 @pytest.mark.parametrize(
@@ -101,15 +98,12 @@ def test_the_rows_of_a_table_that_the_log_makes_are_not_assumed(tmp_path: Path) 
         tmp_path, ddl(1, b"CREATE TABLE plain (a INT)"), transaction(2, b"plain", WRITE, 1, 2),
         deleted, ddl(4, b"DROP TABLE plain"),
     )  # fmt: skip
-    plan = ForecastPlan(
-        files=[log], facts=facts_of_file(schema(tmp_path)), calibration=calibration()
-    )
-    summary = run(plan).summary()
-    (table,) = summary["tables"]
+    found = summary(tmp_path, log)
+    (table,) = found["tables"]
     assert table["table_rows"] == 2
     assert table["table_rows_from"] == "counted in the log, which makes or empties the table"
     assert rows_read(table)[0].isdigit()
-    assert not [text for text in summary["assumptions"] if "the number that the log shows" in text]
+    assert not [text for text in found["assumptions"] if "the number that the log shows" in text]
 
 
 def test_a_table_that_a_statement_fills_is_of_unknown_size(tmp_path: Path) -> None:
@@ -117,11 +111,7 @@ def test_a_table_that_a_statement_fills_is_of_unknown_size(tmp_path: Path) -> No
         tmp_path, ddl(1, b"CREATE TABLE plain SELECT * FROM keyed"),
         transaction(2, b"plain", DELETE, 1),
     )  # fmt: skip
-    plan = ForecastPlan(
-        files=[log], facts=facts_of_file(schema(tmp_path)), row_counts=("d.plain=9",),
-        calibration=calibration(),
-    )  # fmt: skip
-    state = run(plan).forecast.states["d.plain"]
+    state = forecast(tmp_path, log, "d.plain=9").states["d.plain"]
     assert (state.known, state.most_rows) == (False, 9)
 
 
@@ -150,11 +140,7 @@ def test_rows_of_the_logs_own_are_those_since_the_table_was_emptied(tmp_path: Pa
         for _ in range(3)
     ]  # fmt: skip
     log = file(tmp_path, *(one for each in rounds for one in each))
-    plan = ForecastPlan(
-        files=[log], facts=facts_of_file(schema(tmp_path)), calibration=calibration()
-    )
-    found = run(plan)
-    assert found.forecast.facts["d.plain"].own_rows == OwnRows(1.0, 149.5)
+    assert forecast(tmp_path, log).facts["d.plain"].own_rows == OwnRows(1.0, 149.5)
     emptied = run(ForecastPlan(files=[log], calibration=calibration())).forecast
     assert emptied.states["d.plain"].rows == 100
 

@@ -380,8 +380,10 @@ class Forecast:
             self.states[fate.table] = moved.renamed(there)
             self.states[fate.renamed_to] = moved
             return
-        tables = [one for one in {**self.facts, **self.states} if fate.is_in_database(one)]
-        for table in tables if fate.database else [fate.table]:
+        tables = [fate.table]
+        if fate.database:
+            tables = [one for one in {**self.facts, **self.states} if fate.is_in_database(one)]
+        for table in tables:
             state = self._state(table)
             if not (fate.if_missing and state.exists):
                 state.empty(is_known=fate.is_known, exists=fate.exists)

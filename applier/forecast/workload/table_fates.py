@@ -9,6 +9,7 @@ from typing import NamedTuple
 from applier.binlog.boundaries import query_text
 from applier.binlog.events import Query, parse
 from applier.binlog.header import Event, EventType, FormatDescription
+from applier.binlog.selection.table_filter import StatementNames
 from applier.errors import BinlagError
 from applier.tables.sql.sql_text import UNREADABLE, Parser
 from applier.tables.sql.statement_kind import executed_statement, is_temporary, statement_kind
@@ -70,45 +71,49 @@ def table_fates(query: Query) -> list[TableFate]:
         names = names_in_sql(sql, database, lexis)
         parser = Parser(sql, lexis)
         parser.at += 1
-        tables = [".".join(name) for name in names.tables]
-        return list(read(parser, tables, database, bool(names.read)))
+        return list(read(parser, names, database))
     except (BinlagError, *UNREADABLE):
         return []
 
 
-def _create(parser: Parser, tables: list[str], _database: str, reads: bool) -> Iterator[TableFate]:
+def _create(parser: Parser, names: StatementNames, _database: str) -> Iterator[TableFate]:
     parser.accept("OR", "REPLACE")
     if parser.accept("TABLE"):
         is_cautious = parser.word() == "IF"
-        yield from (TableFate(one, is_known=not reads, if_missing=is_cautious) for one in tables)
+        for table in _tables(names):
+            yield TableFate(table, is_known=not names.read, if_missing=is_cautious)
 
 
-def _drop(parser: Parser, tables: list[str], database: str, _reads: bool) -> Iterator[TableFate]:
-    if parser.accept_any(*_TABLES):
-        yield from (TableFate(table, exists=False) for table in tables)
-    elif parser.accept_any(*_DATABASES):
-        parser.accept("IF", "EXISTS")
-        yield TableFate("", database=parser.name(), exists=False)
+def _drop(parser: Parser, names: StatementNames, _database: str) -> Iterator[TableFate]:
+    what = parser.word()
+    if what in _TABLES:
+        yield from (TableFate(table, exists=False) for table in _tables(names))
+    elif what in _DATABASES:
+        yield from (TableFate("", database=one, exists=False) for one in names.databases)
 
 
-def _truncate(
-    _parser: Parser, tables: list[str], _database: str, _reads: bool
-) -> Iterator[TableFate]:
-    yield from map(TableFate, tables)
+def _truncate(_parser: Parser, names: StatementNames, _database: str) -> Iterator[TableFate]:
+    yield from map(TableFate, _tables(names))
 
 
-def _rename(parser: Parser, tables: list[str], _database: str, _reads: bool) -> Iterator[TableFate]:
+def _rename(parser: Parser, names: StatementNames, _database: str) -> Iterator[TableFate]:
     if parser.word() in _TABLES:
+        tables = _tables(names)
         yield from map(TableFate, tables[::2], tables[1::2])
 
 
-def _alter(parser: Parser, tables: list[str], database: str, _reads: bool) -> Iterator[TableFate]:
+def _alter(parser: Parser, names: StatementNames, database: str) -> Iterator[TableFate]:
+    tables = _tables(names)
     while tables and not parser.done:
         parser.skip_until("RENAME")
         if parser.accept("RENAME") and parser.word() not in _PARTS:
             if not parser.accept_any("TO", "AS"):
                 parser.accept("=")
             yield TableFate(tables[0], ".".join(parser.table_name(database)))
+
+
+def _tables(names: StatementNames) -> list[str]:
+    return [".".join(name) for name in names.tables]
 
 
 _FATES = {
