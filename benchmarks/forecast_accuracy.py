@@ -52,7 +52,8 @@ from applier.forecast.inventory.facts import TableFacts
 from applier.forecast.inventory.server_facts import facts_of_server
 from applier.forecast.measurement.on_server import ServerTarget
 from applier.forecast.plan import ForecastPlan, run
-from applier.forecast.workload.loads import LoadReader, Schema
+from applier.forecast.workload.loads import LoadReader
+from applier.forecast.workload.schema import Schema
 from applier.mysql.client.url import Endpoint
 from lookup.versions import parse_row_search, rules_for
 
@@ -187,15 +188,8 @@ class Run:
             "cores": os.cpu_count(),
             **stratum.settings,
         }
-        definitions = {table: one.definition for table, one in self.facts.items()}
         search = parse_row_search(row_search) if row_search else None
-        rows_per_value = {table: one.rows_per_value for table, one in self.facts.items()}
-        schema = Schema(
-            definitions,
-            rules_for(self.version),
-            search,
-            lambda table, key: rows_per_value[table.full_name](key),
-        )
+        schema = Schema(self.facts, rules_for(self.version), search)
         loads = [
             load for load in islice(LoadReader([self.log], schema=schema), 1, None) if load.applied
         ]

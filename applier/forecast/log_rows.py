@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from applier.forecast.workload.loads import LoadReader, Schema
+from applier.forecast.workload.loads import LoadReader
 from applier.forecast.workload.ranges import FileRange, expand, ranges
+from applier.forecast.workload.schema import Schema
 from applier.forecast.workload.transaction_load import TransactionLoad
 from applier.forecast.workload.wanted import EVERYTHING, Wanted
 

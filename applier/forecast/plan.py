@@ -36,18 +36,19 @@ from applier.forecast.prices.conditions import PRICES, Conditions, Live, conditi
 from applier.forecast.prices.margin import margin
 from applier.forecast.prices.scenario import Scenario, what_if
 from applier.forecast.workload.bulk_loads import WORTH_COMPILING_BYTES, compiled_loads
+from applier.forecast.workload.followed_definitions import FollowedDefinitions
 from applier.forecast.workload.found_by import FoundBy
 from applier.forecast.workload.index_changes import log_bytes, with_index_changes
 from applier.forecast.workload.load_batch import LoadBatch
 from applier.forecast.workload.load_sample import LoadSample
-from applier.forecast.workload.loads import LoadReader, Schema
+from applier.forecast.workload.loads import LoadReader
 from applier.forecast.workload.own_rows import with_own_rows
+from applier.forecast.workload.schema import Schema
 from applier.forecast.workload.transaction_load import TransactionLoad
 from applier.mysql.transaction_tally import check_filters
 from applier.options import ReplayOptions, row_search_of
 from applier.server_versions import asked_rules, found_rules, remark
 from applier.spelling import did_you_mean
-from lookup.table import Key, TableDefinition
 from lookup.versions import NEWEST, ServerRules
 
 DEFAULT_WHAT_IFS = ("primary-key",)
@@ -153,11 +154,7 @@ def run(plan: ForecastPlan, tick: Callable[[int], None] | None = None) -> Foreca
     base, calibration = start.base, start.calibration
     counted = _counted(plan, start)
     facts = counted.facts
-    reader = (
-        LoadReader(plan.files, schema=_schema(plan, facts, base), tolerant=True, **plan.chosen)
-        if plan.loads is None
-        else None
-    )
+    reader = _reader(plan, facts, base) if plan.loads is None else None
     spread, wider = margin(base, facts, calibration, counted.uncounted)
     scenarios = [
         base,
@@ -176,6 +173,7 @@ def run(plan: ForecastPlan, tick: Callable[[int], None] | None = None) -> Foreca
         )
     forecast = Forecast(scenarios, facts, calibration, placement=plan.placement)
     forecast.conditions, forecast.margin = start.known, spread
+    forecast.follows_definitions = reader is not None
     forecast.assumed.extend(
         [*calibration.assumed, *counted.said, *wider, *_uncounted_redo(base, plan)]
     )
@@ -193,7 +191,7 @@ def run(plan: ForecastPlan, tick: Callable[[int], None] | None = None) -> Foreca
         forecast.ready = lambda first_commit: first_commit + late
     forecast.add_all(reader if reader is not None else plan.loads or (), tick)
     changed = forecast.parts.tables
-    if plan.facts is not None and changed and not changed & facts.keys():
+    if plan.facts is not None and changed and not changed & forecast.facts.keys():
         raise UsageError(
             f"the schema has none of the log's tables, such as {min(changed)}",
             code=Code.NO_TABLES,
@@ -222,11 +220,20 @@ def _note_other_source(plan: ForecastPlan, forecast: Forecast) -> None:
         )
 
 
+def _reader(plan: ForecastPlan, facts: Mapping[str, TableFacts], base: Scenario) -> LoadReader:
+    """Reads the log from its beginning, and follows its DDL."""
+    definitions = FollowedDefinitions(facts, base.rules.name)
+    schema = _schema(plan, definitions.facts, base)
+    return LoadReader(
+        plan.files, schema=schema, tolerant=True, definitions=definitions, **plan.chosen
+    )
+
+
 def load_reader(
     plan: ForecastPlan, files: Sequence[str], start: int | None = None, stop: int | None = None
 ) -> LoadReader:
     """Reads a part of the log as `run` reads all of it; its transactions, one part after the other,
-    can be the `loads` of a plan."""
+    can be the `loads` of a plan. They do not know what DDL of the parts before makes of keys."""
     start_of = _start(plan)
     schema = _schema(plan, start_of.facts, start_of.base)
     return LoadReader(
@@ -406,16 +413,6 @@ def _uncounted_redo(base: Scenario, plan: ForecastPlan) -> list[str]:
 
 def _schema(plan: ForecastPlan, facts: Mapping[str, TableFacts], base: Scenario) -> Schema:
     """What the reader looks at to count distinct key values, and to say which pages are used."""
-
-    def rows_per_value(definition: TableDefinition, key: Key) -> float:
-        return facts[definition.full_name].rows_per_value(key)
-
     asked = (base, *_what_ifs(plan, base))
-    paged = facts if any(one.follows_pages for one in asked) else {}
-    return Schema(
-        {name: one.definition for name, one in facts.items()},
-        base.rules,
-        base.row_search,
-        rows_per_value,
-        paged,
-    )
+    has_places = any(one.follows_pages for one in asked)
+    return Schema(facts, base.rules, base.row_search, has_places)

@@ -55,17 +55,14 @@ class BinlogReader(DataSourceReader):
 
     def _schema(self) -> Any:
         from applier.forecast.inventory.facts import facts_of_file
-        from applier.forecast.workload.loads import Schema
+        from applier.forecast.workload.schema import Schema
         from applier.server_versions import asked_rules
 
         file = self.options.get("schema")
         if not file:
             return None
         server = self.options.get("server", NEWEST)
-        return Schema(
-            {name: facts.definition for name, facts in facts_of_file(file, server=server).items()},
-            asked_rules(server),
-        )
+        return Schema(facts_of_file(file, server=server), asked_rules(server))
 
 
 class BinlogDataSource(DataSource):

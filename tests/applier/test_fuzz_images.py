@@ -17,7 +17,9 @@ import pytest
 import applier
 from applier.binlog.listing import Listing
 from applier.errors import InputError
-from applier.forecast.workload.loads import LoadReader, Schema
+from applier.forecast.inventory.facts import facts_of_tables
+from applier.forecast.workload.loads import LoadReader
+from applier.forecast.workload.schema import Schema
 from lookup.versions import RULES
 from tests.applier.fuzz import survives
 from tests.applier.logs import transaction
@@ -83,7 +85,7 @@ def made(kind: int) -> tuple[bytes, tuple[int, int]]:
 def test_lengths_that_point_outside(tmp_path: Path, kind: int) -> None:
     content, (start, end) = made(kind)
     chance, schema = random.Random(kind), applier.load_schema(SCHEMA)
-    definitions = {table.definition.full_name: table.definition for table in schema}
+    facts = facts_of_tables(schema)
     path, before = write(tmp_path, content), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert sum(1 for _ in Listing([str(path)], with_rows=True)) > 4
     for _ in range(LOGS):
@@ -102,11 +104,7 @@ def test_lengths_that_point_outside(tmp_path: Path, kind: int) -> None:
             elif reader == 1:
                 list(Listing([str(path)], with_rows=True, verify=False))
             else:
-                list(
-                    LoadReader(
-                        [path], schema=Schema(definitions, RULES["9.7"]), verify_checksum=False
-                    )
-                )
+                list(LoadReader([path], schema=Schema(facts, RULES["9.7"]), verify_checksum=False))
         except InputError as error:
             assert error.file is not None
     assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024 < MEGABYTES

@@ -35,6 +35,7 @@ from tests.forecast.logs import (
     schema,
     transaction,
 )
+from tests.forecast.test_table_fates import ddl
 
 CAPTURES = Path(__file__).resolve().parents[1] / "captures/open"
 WHAT_IFS = ["primary-key", "minimal-image", "rows=10"]
@@ -106,6 +107,12 @@ def test_captures_have_the_same_forecast() -> None:
     assert count > 20
 
 
+STATEMENTS = (
+    b"ALTER TABLE plain ADD PRIMARY KEY (a)", b"ALTER TABLE plain DROP PRIMARY KEY",
+    b"DROP INDEX k ON twice", b"CREATE INDEX k ON twice (a)", b"TRUNCATE keyed",
+    b"RENAME TABLE plain TO other, keyed TO plain, other TO keyed",
+    b"CREATE TABLE maybe LIKE twice", b"DROP TABLE maybe",
+)  # fmt: skip
 ONE = st.tuples(
     st.sampled_from([b"plain", b"keyed", b"twice", b"maybe"]),
     st.sampled_from([WRITE, UPDATE, DELETE]),
@@ -115,7 +122,11 @@ ONE = st.tuples(
 
 @settings(max_examples=60, deadline=None)
 @given(
-    parts=st.lists(st.lists(ONE, min_size=1, max_size=3), min_size=1, max_size=60),
+    parts=st.lists(
+        st.lists(ONE, min_size=1, max_size=3) | st.sampled_from(STATEMENTS),
+        min_size=1,
+        max_size=60,
+    ),
     with_schema=st.booleans(),
     counts=st.sampled_from([(), ("d.plain=5",), ("d.plain=2000", "d.twice=100")]),
     workers=st.sampled_from([1, 4]),
@@ -123,16 +134,19 @@ ONE = st.tuples(
 )
 def test_any_log_has_the_same_forecast(
     tmp_path_factory: pytest.TempPathFactory,
-    parts: list[list[tuple[bytes, int, int]]],
+    parts: list[list[tuple[bytes, int, int]] | bytes],
     with_schema: bool,
     counts: tuple[str, ...],
     workers: int,
     gap: float,
 ) -> None:
-    """Tables that grow and shrink, some of them below nothing."""
+    """Tables that grow and shrink, some of them below nothing, and change their keys."""
     folder = tmp_path_factory.mktemp("log")
     transactions = []
     for number, part in enumerate(parts, 1):
+        if isinstance(part, bytes):
+            transactions.append(ddl(number, part))
+            continue
         bodies = [
             transaction(number, table, kind, *range(rows), seconds=gap * number)
             for table, kind, rows in part
@@ -156,6 +170,17 @@ def test_a_plain_log_comes_many_at_a_time(tmp_path: Path) -> None:
         ),
     )
     assert taken(log, schema(tmp_path)) == 2 * 398
+
+
+def test_behind_ddl_a_plain_log_comes_many_at_a_time_again(tmp_path: Path) -> None:
+    """All but the first in front of it and the first behind it."""
+    log = file(
+        tmp_path,
+        *(transaction(n, b"plain", WRITE, n, seconds=n / 50) for n in range(1, 200)),
+        ddl(200, b"ALTER TABLE plain ADD PRIMARY KEY (a)"),
+        *(transaction(n, b"plain", DELETE, n - 200, seconds=n / 50) for n in range(201, 400)),
+    )
+    assert taken(log, schema(tmp_path), row_counts=["d.plain=1000"]) == 2 * (198 + 198)
 
 
 def test_what_a_replica_has_left_comes_many_at_a_time(tmp_path: Path) -> None:

@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 import applier
 from applier.binlog import wire
 from applier.errors import InputError
+from applier.forecast.inventory.facts import facts_of_tables
 from applier.forecast.workload import bulk_loads, loads
-from applier.forecast.workload.loads import LoadReader, Schema
+from applier.forecast.workload.loads import LoadReader
+from applier.forecast.workload.schema import Schema
 from applier.forecast.workload.transaction_load import TransactionLoad
 from lookup.versions import rules_for
 from tests.binlog.build import gtid, log, mariadb_gtid, packed, query, rows, table_map, write, xid
@@ -84,8 +86,7 @@ def taken(path: Path, schema: Schema | None = None, stop: int | None = None) -> 
 
 
 def schema_of(text: str | Path) -> Schema:
-    tables = {table.definition.full_name: table.definition for table in applier.load_schema(text)}
-    return Schema(tables, rules_for("5.7.29"))
+    return Schema(facts_of_tables(applier.load_schema(text)), rules_for("5.7.29"))
 
 
 @pytest.mark.parametrize("server", ["my_", "my56_", "my57_", "ma_"])

@@ -10,8 +10,9 @@ import pytest
 from applier.errors import InputError
 from applier.forecast.inventory.facts import facts_of_file
 from applier.forecast.log_rows import COLUMNS, arrow_schema, batches, profile_table, read_table
-from applier.forecast.workload.loads import LoadReader, Schema
+from applier.forecast.workload.loads import LoadReader
 from applier.forecast.workload.ranges import FileRange, expand, ranges
+from applier.forecast.workload.schema import Schema
 from lookup.versions import RULES
 from tests.captures_support import captures, logs
 from tests.forecast.logs import DELETE, UPDATE, WRITE, file, schema, transaction
@@ -64,8 +65,7 @@ def test_a_range_is_cut_where_a_transaction_begins(tmp_path: Path) -> None:
 
 def test_the_sums_are_those_of_the_workload(tmp_path: Path) -> None:
     path = log(tmp_path)
-    facts = facts_of_file(schema(tmp_path))
-    known = Schema({name: one.definition for name, one in facts.items()}, RULES["9.7"])
+    known = Schema(facts_of_file(schema(tmp_path)), RULES["9.7"])
     lines = profile_table(read_table(path, known).to_pylist())
     workload = profile([path], schema=known)
     assert len(lines) == len(workload.tables) == 3

@@ -17,7 +17,9 @@ from applier.binlog.rows import DUMMY_TABLE_IDS, RowsHeads
 from applier.binlog.table_map import TableMap, parse_table_map
 from applier.binlog.transactions import TransactionKind, group
 from applier.errors import InputError
-from applier.forecast.workload.loads import LoadReader, Schema
+from applier.forecast.inventory.facts import TableFacts
+from applier.forecast.workload.loads import LoadReader
+from applier.forecast.workload.schema import Schema
 from applier.forecast.workload.transaction_load import Applied, LoadShape, TransactionLoad
 from lookup.table import Column, Key, KeyPart, TableDefinition
 from lookup.versions import RULES
@@ -131,7 +133,7 @@ def test_every_size_and_kind_is_in_the_sum(tmp_path: Path) -> None:
 def key_schema(*, unique: bool = False, version: str = "9.7") -> Schema:
     columns = (Column("a", "int", nullable=False), Column("b", "int"))
     definition = TableDefinition("d", "t", columns, (Key("k", (KeyPart(0),), unique=unique),))
-    return Schema({"d.t": definition}, RULES[version])
+    return Schema({"d.t": TableFacts(definition)}, RULES[version])
 
 
 def test_distinct_values_of_the_key_that_a_replica_would_use(tmp_path: Path) -> None:

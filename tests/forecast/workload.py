@@ -15,7 +15,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from applier.forecast.workload.loads import LoadReader, Schema
+from applier.forecast.workload.loads import LoadReader
+from applier.forecast.workload.schema import Schema
 from applier.forecast.workload.transaction_load import Applied, Columns, LoadShape, TransactionLoad
 from tests.forecast.distribution import Distribution
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from applier.error_codes import Code
 from applier.errors import ReplicationError, UsageError
@@ -28,6 +28,8 @@ from lookup.versions import NEWEST
 if TYPE_CHECKING:
     from applier.dumps.source import Selection
     from applier.tables.engine import MemoryTable
+
+T = TypeVar("T")
 
 GIVEN = "given"
 COUNTED = "counted in the schema file"
@@ -128,10 +130,40 @@ class TableFacts:
         """Whether somebody said how many rows share a value of the key."""
         return key.name in self.duplicates or key.name in self.met
 
+    def altered(self, definition: TableDefinition) -> TableFacts:
+        """The same table with other columns and keys: what is known of a key holds as long as it
+        has the same columns, what is known of changed indexes as long as there is no new one."""
+        before, now = _columns_of_keys(self.definition), _columns_of_keys(definition)
+        kept = {name for name, columns in now.items() if before.get(name) == columns}
+        primary = before.get("PRIMARY") == now.get("PRIMARY")
+        changes = self.index_changes if now.keys() <= before.keys() else None
+        return replace(
+            self,
+            definition=definition,
+            duplicates=_of(kept, self.duplicates),
+            met=_of(kept, self.met),
+            index_changes=None if changes is None else _of(kept, changes),
+            index_stays=_of(kept, self.index_stays),
+            spreads=_of(kept, self.spreads),
+            leaf_pages=_of(kept | {"PRIMARY"}, self.leaf_pages),
+            rows_per_prefix=self.rows_per_prefix if primary else (),
+            own_rows=self.own_rows if primary else None,
+        )
+
     @property
     def statistics(self) -> Callable[[Key], float]:
         """Key -> rows that share a value of it, as `lookup` asks for."""
         return partial(_rows_per_value, self)
+
+
+def _columns_of_keys(definition: TableDefinition) -> dict[str, list[str]]:
+    return {
+        key.name: [definition.columns[at].name for at in key.columns] for key in definition.keys
+    }
+
+
+def _of(names: set[str], numbers: Mapping[str, T]) -> dict[str, T]:
+    return {name: number for name, number in numbers.items() if name in names}
 
 
 def stored_per_page(row_bytes: float) -> float:

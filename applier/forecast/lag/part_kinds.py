@@ -122,7 +122,7 @@ def _row(kind: PartKind, totals: PartTotals, state: TableState, pricer: Pricer) 
         max(round(totals.rows / count), 1),
     )  # fmt: skip
     price, shape = pricer.price(part), pricer.shape(target, part.rows, part.row_bytes)
-    facts = pricer.facts.get(target.table)
+    facts = pricer.facts_of(target)
     primary = PRIMARY if facts is None or facts.definition.primary is not None else NO_KEY
     images = [one for one in (target.before, target.after) if one]
     whole = all(len(one) == target.columns for one in images)

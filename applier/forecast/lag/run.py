@@ -59,7 +59,10 @@ class Forecast:
         *,
         placement: tuple[float, float] = (0.0, 1.0),
     ) -> None:
-        self.facts = facts
+        self.facts = dict(facts)
+        """Of the tables as the log leaves them."""
+        self.follows_definitions = False
+        """Whether the transactions come from who follows what DDL makes of columns and keys."""
         self.calibration = calibration
         self.conditions: Conditions | None = None
         """Where the first scenario's settings come from, if somebody said."""
@@ -318,8 +321,10 @@ class Forecast:
                 f"{what}: a transaction counts as committed no earlier than the one before it"
             ] = None
         if self.statements:
-            what = f"{self.statements} statements in the log's text take as long as on the source"
-            found[f"{what}; columns, keys and partitions that they change are not followed"] = None
+            text = f"{self.statements} statements in the log's text take as long as on the source"
+            if not self.follows_definitions:
+                text += "; columns, keys and partitions that they change are not followed"
+            found[text] = None
         return list(found)
 
     def _page_reads(
@@ -400,6 +405,8 @@ class Forecast:
             if run.work not in asked:
                 asked[run.work] = run.pricer.work(part)
         place = self._priced[part] = len(self._priced)
+        if part.target.facts is not None:
+            self.facts[part.target.table] = part.target.facts
         table = self._charges.place(part.target.table)
         for run in self.runs:
             price = run.pricer.price_of(asked[run.work])

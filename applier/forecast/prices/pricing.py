@@ -213,13 +213,17 @@ class Pricer:
         placement: tuple[float, float] = (0.0, 1.0),
     ) -> None:
         self.scenario = scenario
-        self.facts = facts
+        self._facts = facts
         left = scenario.pool_rules.splits.beside_others(concentration(facts))
         self.prices = prices.with_more("leaf split", prices["leaf split"] * (left - 1))
         self.placement = placement
         self.assumptions: dict[str, None] = {}
         in_log = sum(table_bytes(one) for one in facts.values() if one.in_log)
         self._log_bytes = min(in_log * scenario.row_factor, scenario.pool_bytes)
+
+    def facts_of(self, target: LoadShape) -> TableFacts | None:
+        """The table as these events meet it; None where nothing is known of it."""
+        return self._facts.get(target.table) if target.facts is None else target.facts
 
     def shape(self, target: LoadShape, rows: float, row_bytes: float) -> TableShape:
         """The table's shape for these images, in this scenario. A table that the schema lacks
@@ -231,7 +235,7 @@ class Pricer:
     ) -> tuple[TableShape, bool]:
         """The shape, and whether rows are looked up by the key whose distinct values the log's
         reader counted."""
-        facts = self.facts.get(target.table)
+        facts = self.facts_of(target)
         if facts is None:
             return (
                 TableShape(
@@ -293,7 +297,7 @@ class Pricer:
         shape, is_logged_key = self._shape_and_key(target, part.rows, part.row_bytes)
         alive, ghosts, first, last = self._places(part, shape, spread, events)
         shape = replace(shape, rows=alive)
-        facts = self.facts.get(target.table)
+        facts = self.facts_of(target)
         row = RowWork(
             shape.row_bytes,
             target.columns,
@@ -364,7 +368,8 @@ class Pricer:
         )
         rules, row_search = self.scenario.rules, self.scenario.row_search
         found = expected(shape, event, rules, row_search)
-        own = self.facts[target.table].own_rows if target.table in self.facts else None
+        facts = self.facts_of(target)
+        own = None if facts is None else facts.own_rows
         if own is None or target.kind == "write":
             return found
         place = own.place(shape.rows)
@@ -406,7 +411,7 @@ class Pricer:
         images = 2 if target.kind == "update" else 1
         whole = part.row_bytes * images
         row_bytes = whole
-        facts = self.facts.get(target.table)
+        facts = self.facts_of(target)
         if scenario.minimal_image and target.kind != "write":
             has_key = (
                 facts is None
@@ -433,7 +438,7 @@ class Pricer:
     def _index_leaves(self, target: LoadShape) -> float:
         """Leaves of secondary indexes that a changed row needs at once. Changes of the others wait
         in the change buffer, until 8.4."""
-        facts = self.facts.get(target.table)
+        facts = self.facts_of(target)
         if facts is None or not self.scenario.pool_rules.change_buffer:
             return self._index_entries(target)
         if target.kind == "update":
@@ -442,7 +447,7 @@ class Pricer:
 
     def _index_entries(self, target: LoadShape) -> float:
         """Entries of secondary indexes that a changed row writes, or marks as deleted."""
-        facts = self.facts.get(target.table)
+        facts = self.facts_of(target)
         if facts is None:
             return 0.0
         if target.kind != "update":

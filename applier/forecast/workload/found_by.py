@@ -10,8 +10,8 @@ from applier.binlog.rows import RowsHead
 from applier.binlog.table_map import TableMap
 from applier.errors import ReplicationError
 from applier.forecast.inventory.key_places import Values
-from applier.forecast.workload.loads import Schema
 from applier.forecast.workload.sampled_rows import ForEachHead
+from applier.forecast.workload.schema import Schema
 from applier.tables.images import RowImages
 
 
@@ -50,7 +50,7 @@ class FoundBy:
     def _reader(self, head: RowsHead, table_map: TableMap) -> KeyValues | None:
         """None where a row is found by a unique key or a scan, or the replica's table is another
         one."""
-        definition = self._schema.tables[table_map.full_name]
+        definition = self._schema.facts[table_map.full_name].definition
         try:
             images = RowImages(head, table_map, definition)
         except ReplicationError:

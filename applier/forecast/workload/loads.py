@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Generator, Iterator, Sequence
 from typing import NamedTuple
 
 from applier.binlog.boundaries import is_control, query_text
@@ -40,26 +39,24 @@ from applier.binlog.transactions import (
     with_formats,
 )
 from applier.errors import InputError
-from applier.forecast.inventory.facts import TableFacts
 from applier.forecast.workload.bulk_loads import (
     WORTH_COMPILING_BYTES,
     BulkLoads,
     compiled_loads,
     smallest_log_bytes,
 )
+from applier.forecast.workload.followed_definitions import FollowedDefinitions
 from applier.forecast.workload.load_batch import LoadBatch, LoadPlan, add_event
 from applier.forecast.workload.row_counts import row_counter, rows_layout
-from applier.forecast.workload.row_places import PlacesReader, RowPlaces
+from applier.forecast.workload.row_places import PlacesReader
+from applier.forecast.workload.schema import Schema
 from applier.forecast.workload.statement_seconds import Connections, doubt, on_source
-from applier.forecast.workload.table_fates import fates_in
+from applier.forecast.workload.table_fates import ddl_in, table_fates
 from applier.forecast.workload.transaction_load import Columns, LoadShape, TransactionLoad
 from applier.masking import mask
 from applier.replica.scheduling import marks_of
 from applier.tables.sql.statement_names import is_wanted
-from lookup.decision import decide
-from lookup.strategies import Decision
-from lookup.table import Key, TableDefinition
-from lookup.versions import ServerRules
+from lookup.table import Key
 
 TABLE_MAP = int(EventType.TABLE_MAP)
 FORMAT_DESCRIPTION = int(EventType.FORMAT_DESCRIPTION)
@@ -83,55 +80,6 @@ def _beginning(sql: bytes) -> str:
     return text if len(text) <= STATEMENT_WIDTH else text[: STATEMENT_WIDTH - 1] + "…"
 
 
-@dataclass(frozen=True, slots=True)
-class Schema:
-    """The tables of the replica, and the rules it finds rows by: which key's values are worth
-    counting."""
-
-    tables: Mapping[str, TableDefinition]
-    rules: ServerRules
-    row_search: frozenset[str] | None = None
-    rows_per_value: Callable[[TableDefinition, Key], float] | None = None
-    paged: Mapping[str, TableFacts] = field(default_factory=dict)
-    """Tables of which the place of each row counts, since the buffer pool does not hold them
-    all."""
-
-    def places_of(self, table: str, kind: str, columns: Columns) -> RowPlaces | None:
-        """Who knows the places of rows of these events; None for tables that are not paged."""
-        facts = self.paged.get(table)
-        if facts is None:
-            return None
-        definition, known = facts.definition, self.rows_per_value
-        if kind == "write":
-            return RowPlaces(facts, definition.primary)
-        statistics = None if known is None else lambda key: known(definition, key)
-        local = tuple(at for at in columns if at < len(definition.columns))
-        key = decide(definition, local, self.rules, self.row_search, statistics).key
-        return RowPlaces(facts, key)
-
-    def key_of(self, table: str, columns: Columns) -> Key | None:
-        """The key that may name several rows; None for one that names one, and for a scan."""
-        decision = self.decision_of(table, columns)
-        return None if decision is None else decision.key
-
-    def decision_of(self, table: str, columns: Columns) -> Decision | None:
-        """How a replica finds rows by a key that may name several; None where it does not."""
-        definition = self.tables.get(table)
-        if definition is None:
-            return None
-        known = self.rows_per_value
-        statistics = None if known is None else lambda key: known(definition, key)
-        local = tuple(at for at in columns if at < len(definition.columns))
-        decision = decide(definition, local, self.rules, self.row_search, statistics)
-        if (
-            decision.key is None
-            or decision.key_class != "other"
-            or not set(decision.key.columns) <= set(columns)
-        ):
-            return None
-        return decision
-
-
 class ReadMap(NamedTuple):
     """A table map, and the body of its event, by which the kernel knows it."""
 
@@ -145,7 +93,8 @@ class LoadReader:
 
     The last transaction may not be complete. `part` picks transactions by time and GTID, `only`
     tables; of others neither rows nor statements count. `tolerant`: a file that ends in the middle
-    of an event is a note. `notes` says what was passed over or is missing, and how often.
+    of an event is a note. `definitions`: who follows the log's DDL; `schema` knows the same facts.
+    `notes` says what was passed over or is missing, and how often.
     """
 
     def __init__(
@@ -159,6 +108,7 @@ class LoadReader:
         part: LogFilter | None = None,
         only: TableFilter = EVERYTHING,
         tolerant: bool = False,
+        definitions: FollowedDefinitions | None = None,
     ) -> None:
         self._reader = LogReader(
             paths,
@@ -168,7 +118,7 @@ class LoadReader:
             on_cut_off=self._cut_off if tolerant else None,
         )
         self._part, self._only = part, FilterTally(only)
-        self.schema = schema
+        self.schema, self._definitions = schema, definitions
         self.server_version = ""
         self.notes: dict[str, int] = {}
         self.unmatched: list[str] = []
@@ -176,7 +126,7 @@ class LoadReader:
         self._load: TransactionLoad | None = None
         self._context = RowsContext(ReadMap, on_full=self._forget_plans)
         self._plans: dict[RowsHead, LoadPlan] = {}
-        self._targets: dict[tuple[str, str, Columns, Columns, str | None], LoadShape] = {}
+        self._targets: dict[tuple[str, str, Columns, Columns, str | None, int], LoadShape] = {}
         self._bulk: BulkLoads | None = None
         """The kernel that reads plain transactions of the file at hand; None where it does not, or
         not yet."""
@@ -255,7 +205,7 @@ class LoadReader:
         self._plans.clear()
         self.server_version = fde.server_version
         self._bulk = None
-        wants_keys = self.schema is not None and bool(self.schema.paged)
+        wants_keys = self.schema is not None and self.schema.has_places
         self._may_bulk = (
             not wants_keys and not self._only and (self._part is None or not self._part.is_active)
         )
@@ -374,12 +324,25 @@ class LoadReader:
         if load is not None and self._wants(event):
             load.statement = load.statement or _beginning(event.buffer[start:end])
             load.statements += 1
-            load.fates += fates_in(event, self._fde)
+            self._ddl(event, load)
             connection, seconds = _QUERY_HEAD.unpack_from(event.buffer, event.body)
             load.statement_seconds += seconds
             self._most_seconds += self._connections.most_seconds(
                 connection, event.timestamp, seconds
             )
+
+    def _ddl(self, event: Event, load: TransactionLoad) -> None:
+        """What a statement makes of tables, if it may be DDL."""
+        query = ddl_in(event, self._fde)
+        if query is None:
+            return
+        fates = table_fates(query)
+        load.fates += fates
+        if self._definitions is not None:
+            failure = self._definitions.follow(event, query, fates)
+            if failure is not None:
+                self.notes[failure] = self.notes.get(failure, 0) + 1
+            self._forget_plans()
 
     def _wants(self, event: Event) -> bool:
         if not self._only:
@@ -401,6 +364,7 @@ class LoadReader:
         self._plans.clear()
         if self._bulk is not None:
             self._bulk.forget()
+            self._bulk_plans = {}  # who keeps a batch keeps those before
 
     def _begin_without_head(self, event: Event) -> None:
         boundary = self._tracker.feed(event, self._fde)
@@ -434,13 +398,17 @@ class LoadReader:
         width, first, second = head.columns()
         before: Columns = () if head.kind == "write" else first
         after: Columns = () if head.kind == "delete" else second
-        key = self._key(table_map.full_name, before) if head.kind != "write" else None
+        table, followed = table_map.full_name, self._definitions
+        key = self._key(table, before) if head.kind != "write" else None
         layout = rows_layout(head, table_map, None if key is None else key.columns)
-        place = (table_map.full_name, head.kind, before, after, None if key is None else key.name)
+        name = None if key is None else key.name
+        changed = 0 if followed is None else followed.times_changed(table)
+        place = table, head.kind, before, after, name, changed
         target = self._targets.get(place)
         if target is None:
+            facts = followed.facts.get(table) if followed is not None and changed else None
             target = self._targets[place] = LoadShape(
-                place[0], head.kind, width, before, after, place[4]
+                table, head.kind, width, before, after, name, facts
             )
         places = self._places(head, table_map)
         plan = self._plans[head] = LoadPlan(
@@ -462,7 +430,7 @@ class LoadReader:
     def _key(self, table: str, before: Columns) -> Key | None:
         if self.schema is None:
             return None
-        if table not in self.schema.tables:
+        if table not in self.schema.facts:
             note = f"{table} is not in the schema: nothing is known of its keys"
             self.notes[note] = 1
         return self.schema.key_of(table, before)

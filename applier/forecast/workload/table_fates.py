@@ -45,17 +45,23 @@ class TableFate(NamedTuple):
         return bool(self.database) and table.startswith(f"{self.database}.")
 
 
-def fates_in(event: Event, format_description: FormatDescription) -> list[TableFate]:
-    """What an event of a log makes of whole tables; most are looked at no further than their first
+def ddl_in(event: Event, format_description: FormatDescription) -> Query | None:
+    """An event's statement where it may be DDL; most are looked at no further than their first
     word."""
     if event.type != EventType.QUERY:
-        return []
+        return None
     start, end = query_text(event)
     if _MAY_BE_DDL.match(event.buffer[start : min(end, start + _BEGINNING)]) is None:
-        return []
+        return None
     query = parse(event, format_description)
     assert isinstance(query, Query)
-    return table_fates(query)
+    return query
+
+
+def fates_in(event: Event, format_description: FormatDescription) -> list[TableFate]:
+    """What an event of a log makes of whole tables."""
+    query = ddl_in(event, format_description)
+    return [] if query is None else table_fates(query)
 
 
 def table_fates(query: Query) -> list[TableFate]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from applier.binlog.transactions import TransactionKind
+from applier.forecast.inventory.facts import TableFacts
 from applier.forecast.inventory.key_places import Entry
 from applier.forecast.workload.row_counts import Count
 from applier.forecast.workload.row_places import Places
@@ -21,7 +22,8 @@ class LoadShape:
     identity.
 
     `before` and `after` are the columns of the images (a write has after only). `key` is the key
-    whose distinct values are counted.
+    whose distinct values are counted. `facts`: the table behind DDL of the log; None for one that
+    is as it was before the log.
     """
 
     table: str
@@ -30,6 +32,7 @@ class LoadShape:
     before: Columns
     after: Columns
     key: str | None = None
+    facts: TableFacts | None = None
 
 
 @dataclass(slots=True)
