@@ -203,7 +203,8 @@ def _steps(draw: Draw, group: float, *, to_end: bool) -> float:
     event, missing = draw.event, draw.event.missing
     others, deleted = _companions(draw, group), (1 - missing) if draw.deletes else 0.0
     position = ((group + 1) / (draw.copies + 1) - 1) * 2 * draw.share_before
-    steps = position - others * (missing + deleted * draw.ahead) / 2
+    gone_before = min((others + 1) * event.statement_events, max(group, others + 1)) - 1
+    steps = position - (others * missing + gone_before * deleted * draw.ahead) / 2
     if not missing:
         return max(steps, 0.0)
     gone = others * (missing + deleted / 2)

@@ -90,7 +90,8 @@ class EventShape:
     for anywhere, 0 and 0 for the first rows (a purge of the oldest), 1 and 1 for the last ones.
     `distinct_values`: distinct key values among the event's rows, each with its share of them;
     None: rows are drawn whatever their value. `changed_bytes`: the after image of an update under
-    MINIMAL, None for the whole row.
+    MINIMAL, None for the whole row. `statement_events`: events of its statement, which follow each
+    other through the rows of a key value.
 
     Raises ValueError for what no event can be.
     """
@@ -104,6 +105,7 @@ class EventShape:
     order: str = "scan"
     image: str = "FULL"
     changed_bytes: float | None = None
+    statement_events: float = 1.0
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:

@@ -18,7 +18,7 @@ from applier.forecast.answers.summary import summarize
 from applier.forecast.inventory.facts import TableFacts, table_bytes
 from applier.forecast.inventory.redo_log import MOST_REDO, oldest_change_bytes
 from applier.forecast.inventory.rows_file import with_counts
-from applier.forecast.inventory.value_counts import Counted, CountRows, with_value_counts
+from applier.forecast.inventory.value_counts import Counted, CountRows
 from applier.forecast.lag.compiled import compiled_steps
 from applier.forecast.lag.fixes import fixes
 from applier.forecast.lag.part_kinds import shape_rows
@@ -37,12 +37,11 @@ from applier.forecast.prices.margin import margin
 from applier.forecast.prices.scenario import Scenario, what_if
 from applier.forecast.workload.bulk_loads import WORTH_COMPILING_BYTES, compiled_loads
 from applier.forecast.workload.followed_definitions import FollowedDefinitions
-from applier.forecast.workload.found_by import FoundBy
-from applier.forecast.workload.index_changes import log_bytes, with_index_changes
+from applier.forecast.workload.index_changes import log_bytes
+from applier.forecast.workload.learned import NOTHING, learned, learned_of_made
 from applier.forecast.workload.load_batch import LoadBatch
 from applier.forecast.workload.load_sample import LoadSample
 from applier.forecast.workload.loads import LoadReader
-from applier.forecast.workload.own_rows import with_own_rows
 from applier.forecast.workload.schema import Schema
 from applier.forecast.workload.transaction_load import TransactionLoad
 from applier.mysql.transaction_tally import check_filters
@@ -54,10 +53,7 @@ from lookup.versions import NEWEST, ServerRules
 DEFAULT_WHAT_IFS = ("primary-key",)
 MUCH_REDO = 50_000_000
 """Bytes of a log whose changes may fill a redo log of 100 MiB."""
-OTHER_SCHEMA = (
-    "give the dump that the log belongs to; where the log makes its tables itself: "
-    "binlag replay LOG --into URL, then --schema URL"
-)
+OTHER_SCHEMA = "give the dump that the log belongs to, made before it begins"
 
 
 @dataclass(frozen=True)
@@ -152,10 +148,11 @@ def run(plan: ForecastPlan, tick: Callable[[int], None] | None = None) -> Foreca
     """
     start = _start(plan)
     base, calibration = start.base, start.calibration
-    counted = _counted(plan, start)
-    facts = counted.facts
-    reader = _reader(plan, facts, base) if plan.loads is None else None
-    spread, wider = margin(base, facts, calibration, counted.uncounted)
+    known, made = _learned(plan, start)
+    facts = known.facts
+    reader = _reader(plan, facts, made, base) if plan.loads is None else None
+    uncounted = [f"key `{key}` of {table}" for table, key in known.uncounted]
+    spread, wider = margin(base, facts, calibration, uncounted)
     scenarios = [
         base,
         replace(base, name="rows found at once", found_at_once=True),
@@ -175,7 +172,7 @@ def run(plan: ForecastPlan, tick: Callable[[int], None] | None = None) -> Foreca
     forecast.conditions, forecast.margin = start.known, spread
     forecast.follows_definitions = reader is not None
     forecast.assumed.extend(
-        [*calibration.assumed, *counted.said, *wider, *_uncounted_redo(base, plan)]
+        [*calibration.assumed, *known.said, *wider, *_uncounted_redo(base, plan)]
     )
     forecast.keepers.append(sample := LoadSample())
     backlog = None
@@ -220,9 +217,23 @@ def _note_other_source(plan: ForecastPlan, forecast: Forecast) -> None:
         )
 
 
-def _reader(plan: ForecastPlan, facts: Mapping[str, TableFacts], base: Scenario) -> LoadReader:
+def _learned(plan: ForecastPlan, start: _Start) -> tuple[Counted, dict[str, TableFacts]]:
+    """What samples of the log show of its tables, and of those that only it knows."""
+    schema = _schema(plan, start.facts, start.base)
+    known = learned(schema, plan.files, plan.count_rows)
+    made = learned_of_made(schema, plan.files) if plan.loads is None else NOTHING
+    said, uncounted = [*known.said, *made.said], [*known.uncounted, *made.uncounted]
+    return Counted(known.facts, said, uncounted), made.facts
+
+
+def _reader(
+    plan: ForecastPlan,
+    facts: Mapping[str, TableFacts],
+    made: Mapping[str, TableFacts],
+    base: Scenario,
+) -> LoadReader:
     """Reads the log from its beginning, and follows its DDL."""
-    definitions = FollowedDefinitions(facts, base.rules.name)
+    definitions = FollowedDefinitions(facts, base.rules.name, made)
     schema = _schema(plan, definitions.facts, base)
     return LoadReader(
         plan.files, schema=schema, tolerant=True, definitions=definitions, **plan.chosen
@@ -269,15 +280,6 @@ def _start(plan: ForecastPlan) -> _Start:
     base = _in_memory(base, facts, plan.files)
     notes = [*remarks, *said, *notes, *_priced_syncs(known, calibration)]
     return _Start(base, facts, calibration, known, notes)
-
-
-def _counted(plan: ForecastPlan, start: _Start) -> Counted:
-    """The tables with what a sample of the log shows of them."""
-    found_by = FoundBy(_schema(plan, start.facts, start.base))
-    sampled = with_index_changes(start.facts, plan.files, found_by)
-    sampled, said = with_own_rows(sampled, plan.files)
-    counted = with_value_counts(sampled, found_by.values, plan.count_rows)
-    return counted._replace(said=[*counted.said, *said])
 
 
 def _version(files: Sequence[str]) -> str:

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 import applier
-from applier.forecast.inventory.facts import TableFacts, facts_of_file
+from applier.forecast.inventory.facts import OwnRows, TableFacts, facts_of_file
 from applier.forecast.plan import ForecastPlan, run
 from applier.forecast.workload.followed_definitions import FollowedDefinitions
 from applier.forecast.workload.loads import LoadReader
 from lookup.strategies import NOT_NEEDED
 from lookup.table import TableDefinition
+from tests.binlog.build import gtid, query
 from tests.captures_support import captures, logs
 from tests.forecast.logs import DELETE, UPDATE, WRITE, calibration, file, schema, transaction
 from tests.forecast.test_forecast import forecast
@@ -97,6 +98,46 @@ def test_what_cannot_be_followed_is_said(tmp_path: Path) -> None:
     ((text, times),) = [one for one in found["notes"].items() if "cannot be followed" in one[0]]
     assert text.startswith("a statement about the definition of d.plain cannot be followed (error")
     assert times == 2
+
+
+def test_views_and_what_failed_on_the_source_go_without_saying(tmp_path: Path) -> None:
+    """A DROP TABLE that dropped one of two tables is logged with its error (up to 5.7); the one
+    that is there still has its rows."""
+    parent = b"CREATE TABLE parent (a INT PRIMARY KEY)"
+    child = b"CREATE TABLE child (a INT PRIMARY KEY, FOREIGN KEY (a) REFERENCES parent (a))"
+    drop = query(b"DROP TABLE plain, parent", error=1217)
+    log = file(
+        tmp_path, ddl(1, b"CREATE VIEW v AS SELECT 1"), ddl(2, b"RENAME TABLE v TO w"),
+        ddl(3, parent), ddl(4, child), transaction(5, b"parent", WRITE, 1, 2),
+        [gtid(6, last=5, sequence=6), drop], transaction(7, b"parent", DELETE, 1),
+        version="5.7.29",
+    )  # fmt: skip
+    found = run(
+        ForecastPlan(files=[log], facts=facts_of_file(schema(tmp_path)), calibration=calibration())
+    ).forecast
+    assert not [text for text in found.notes if "followed" in text]
+    assert (found.states["d.plain"].exists, found.states["d.parent"].rows) == (False, 1)
+
+
+def test_a_table_that_takes_anothers_place_is_changed_as_that(tmp_path: Path) -> None:
+    """What an online schema change does: rows come with the new table, how the log changes a table
+    goes by its name, also before."""
+    start = TableFacts(
+        facts_of_file(schema(tmp_path))["d.twice"].definition, 9.0, leaf_pages={"k": 4.0},
+        index_changes={"k": 0.5}, own_rows=OwnRows(0.5, 3.0), met={"k": 7.0},
+    )  # fmt: skip
+    statements = (
+        b"CREATE TABLE _new LIKE twice", b"ALTER TABLE _new ADD b INT",
+        b"RENAME TABLE twice TO _old, _new TO twice", b"DROP TABLE _old",
+    )  # fmt: skip
+    followed = FollowedDefinitions({"d.twice": start}, "9.7")
+    log = file(tmp_path, *(ddl(at, sql) for at, sql in enumerate(statements, 1)))
+    assert len(list(LoadReader([log], definitions=followed))) == len(statements)
+    (found,) = followed.facts.values()
+    assert [column.name for column in found.definition.columns] == ["a", "b"]
+    assert (found.rows, found.leaf_pages, found.met) == (None, {}, {"k": 7.0})
+    assert (found.index_changes, found.own_rows) == ({"k": 0.5}, OwnRows(0.5, 3.0))
+    assert (followed.last["d._old"].rows, followed.last["d._old"].leaf_pages) == (9.0, {"k": 4.0})
 
 
 def test_transactions_from_elsewhere_have_the_keys_of_the_schema(tmp_path: Path) -> None:

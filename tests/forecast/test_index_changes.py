@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import applier
 from applier.forecast.inventory.facts import facts_of_tables
-from applier.forecast.workload import index_changes
+from applier.forecast.workload import index_changes, sampled_rows
 from applier.forecast.workload.index_changes import with_index_changes
 from tests.binlog.build import gtid, log, query, rows, table_map, write, xid
 
@@ -150,7 +150,7 @@ def test_rows_of_more_columns_than_their_table(tmp_path: Path) -> None:
 
 def test_stretches_of_a_long_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What comes late in the log counts, though not all of it is read."""
-    monkeypatch.setattr(index_changes, "LOG_BYTES_FOR_ONE", 2000)
+    monkeypatch.setattr(sampled_rows, "STRETCH_BYTES", 2000)
     monkeypatch.setattr(index_changes, "STRETCH_BYTES", 2000)
     quiet = [one for number in range(1, 400) for one in update((OLD, OLD), number=number)]
     busy = [one for number in range(400, 800) for one in update((OLD, (1, 2, 2, 1)), number=number)]

@@ -57,6 +57,10 @@ class OwnRows:
         """Where such a row stands in a table of so many, from 0 to 1."""
         return max(1 - self.behind / max(rows, 1.0), 0.0)
 
+    def first_place(self, rows: float, changed: float) -> float:
+        """Where the first of so many neighbours stands, of which the middle one stands there."""
+        return max(self.place(rows) - (changed - 1) / (2 * max(rows, 1.0)), 0.0)
+
     def mean_place(self, rows: float) -> float:
         """Where a changed row stands, if those that the log did not write stand anywhere."""
         return self.share * self.place(rows) + (1 - self.share) / 2
@@ -148,6 +152,21 @@ class TableFacts:
             leaf_pages=_of(kept | {"PRIMARY"}, self.leaf_pages),
             rows_per_prefix=self.rows_per_prefix if primary else (),
             own_rows=self.own_rows if primary else None,
+        )
+
+    def changed_as(self, other: TableFacts) -> TableFacts:
+        """This table, changed by the log as `other`, which has the same keys."""
+        return replace(
+            self,
+            duplicates={**self.duplicates, **other.duplicates},
+            met={**self.met, **other.met},
+            index_changes=other.index_changes,
+            index_stays=other.index_stays,
+            in_log=other.in_log,
+            own_rows=other.own_rows,
+            log_updates=other.log_updates,
+            log_others=other.log_others,
+            spreads=other.spreads,
         )
 
     @property

@@ -22,6 +22,8 @@ from lookup.table import Key, TableDefinition
 
 CountRows = Callable[[TableDefinition, Key, Sequence[Values]], Sequence[int]]
 """The rows of each of these values of a key; none where they cannot be counted."""
+TableKey = tuple[str, str]
+"""A table's full name, and the name of a key of it."""
 MOST_VALUES = 100
 """Of a key that are counted: a mean whose standard error is a tenth of the values' spread."""
 MOST_ROWS = 10_000
@@ -29,17 +31,17 @@ MOST_ROWS = 10_000
 
 
 class Counted(NamedTuple):
-    """The tables with what was counted, and what is to be said of it: in full sentences, and the
-    keys (`k` of table d.t) that nobody could count."""
+    """The tables with what was counted, what is to be said of it, and the keys that nobody could
+    count."""
 
     facts: dict[str, TableFacts]
     said: list[str]
-    uncounted: list[str]
+    uncounted: list[TableKey]
 
 
 def with_value_counts(
     facts: Mapping[str, TableFacts],
-    found_by: Mapping[tuple[str, str], Sequence[Values]],
+    found_by: Mapping[TableKey, Sequence[Values]],
     count: CountRows | None,
 ) -> Counted:
     """`found_by`: table and key -> values of it that lead to changed rows. What --rows gave for a
@@ -52,7 +54,7 @@ def with_value_counts(
         key = next(key for key in one.definition.keys if key.name == name)
         rows = count(one.definition, key, _spread(values)) if count is not None else ()
         if not rows:
-            found.uncounted.append(f"key `{name}` of {table}")
+            found.uncounted.append((table, name))
             continue
         # a row that the log itself puts there is one at least
         mean = statistics.fmean(max(number, 1) for number in rows)

@@ -325,9 +325,11 @@ class Pricer:
             if not rows:
                 total[PLACE["event"]] += times
                 continue
-            found = self._expected(
-                target, shape, rows, distinct if is_logged_key else 0, first, last
-            )
+            event = EventShape(
+                target.kind, max(rows, 1.0), distinct_values=_values(rows, distinct, is_logged_key),
+                first=first, last=last, statement_events=spread,
+            )  # fmt: skip
+            found = self._expected(target, shape, event)
             behind = (
                 ghosts
                 * (1.0 if spread > 1 else min(found.counters.read_rnd_next / max(alive, 1.0), 1.0))
@@ -353,26 +355,16 @@ class Pricer:
             crowding,
         )
 
-    def _expected(
-        self,
-        target: LoadShape,
-        shape: TableShape,
-        rows: float,
-        distinct: float,
-        first: float,
-        last: float,
-    ) -> Expected:
-        values = min(max(distinct, 1), rows) if distinct else None
-        event = EventShape(
-            target.kind, max(rows, 1.0), distinct_values=values, first=first, last=last
-        )
+    def _expected(self, target: LoadShape, shape: TableShape, event: EventShape) -> Expected:
         rules, row_search = self.scenario.rules, self.scenario.row_search
         found = expected(shape, event, rules, row_search)
         facts = self.facts_of(target)
         own = None if facts is None else facts.own_rows
-        if own is None or target.kind == "write":
+        # Where the log wrote all rows of a value, they stand among themselves.
+        is_among_own = facts is not None and facts.rows is None and shape.key == OTHER
+        if own is None or is_among_own or target.kind == "write":
             return found
-        place = own.place(shape.rows)
+        place = own.first_place(shape.rows, event.rows)
         late = expected(shape, replace(event, first=place, last=place), rules, row_search)
         anywhere = found.counters.times(1 - own.share)
         return replace(found, counters=anywhere.plus(late.counters.times(own.share)))
@@ -457,6 +449,12 @@ class Pricer:
                 None
             )
         return facts.updated_entries or 0.0
+
+
+def _values(rows: float, distinct: float, is_logged_key: bool) -> float | None:
+    """Distinct values of the key that an event's rows are looked up by, where the log's reader
+    counted them."""
+    return min(max(distinct, 1), rows) if distinct and is_logged_key else None
 
 
 def part_of(applied: Applied, state: TableState) -> Part:

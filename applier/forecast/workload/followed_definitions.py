@@ -17,6 +17,7 @@ from applier.tables.session import StatementApplier
 from applier.tables.sql.sql_text import UNREADABLE, Parser
 from applier.tables.sql.statement_kind import executed_statement, statement_kind
 from applier.tables.sql.statement_names import names_of, text_and_lexis
+from lookup.table import TableDefinition
 
 _VERBS = frozenset({"CREATE", "ALTER", "DROP", "RENAME"})
 _TABLE_EXISTS = 1050
@@ -26,11 +27,20 @@ class FollowedDefinitions:
     """The tables as the log's statements leave them; `facts` is up to date behind each.
 
     Begins with those of the replica. A table that the log makes while the replica has it already
-    (its schema is younger than the log) is the log's from there on.
+    (its schema is younger than the log) is the log's from there on. `learned`: what a sample of the
+    log says of tables that it makes (`made_tables`).
     """
 
-    def __init__(self, facts: Mapping[str, TableFacts], server: str) -> None:
+    def __init__(
+        self,
+        facts: Mapping[str, TableFacts],
+        server: str,
+        learned: Mapping[str, TableFacts] | None = None,
+    ) -> None:
         self.facts = dict(facts)
+        self.last: dict[str, TableFacts] = {}
+        """Each table that was made, changed or renamed, as it was before it was dropped, if so."""
+        self._sampled = {**facts, **(learned or {})}
         self._server = server
         self._statements: StatementApplier | None = None
         self._times: dict[str, int] = {}
@@ -41,8 +51,10 @@ class FollowedDefinitions:
 
     def follow(self, event: Event, query: Query, fates: Iterable[TableFate]) -> str | None:
         """Takes a statement in; `fates` are what it makes of whole tables. What is to be said of
-        one that cannot be carried out, after which its tables stay as far as it came."""
-        if not _defines_tables(query):
+        one that cannot be carried out, after which its tables stay as far as it came. One that
+        failed on the source, too, goes without saying."""
+        what = _defined_object(query)
+        if not what:
             return None
         named = {".".join(name): None for name in names_of(query).tables}
         failure = self._carried_out(event, query, fates)
@@ -54,10 +66,14 @@ class FollowedDefinitions:
                 self.facts[fate.renamed_to] = self.facts.pop(fate.table)
         for table in named:
             self._take(table)
-        if failure is None or not named:
+        if failure is None or failure.number == query.error_code or not named or what == "VIEW":
             return None
-        what = f"a statement about the definition of {', '.join(named)} cannot be followed"
-        return f"{what} (error {failure.number}: {failure.message}); they count as before it"
+        told = f"a statement about the definition of {', '.join(named)} cannot be followed"
+        return f"{told} (error {failure.number}: {failure.message}); they count as before it"
+
+    def happened(self, fate: TableFate) -> bool:
+        """Whether a statement that was taken in did this: one that fails drops some tables only."""
+        return fate.exists or fate.table not in self.facts
 
     def _carried_out(
         self, event: Event, query: Query, fates: Iterable[TableFate]
@@ -95,13 +111,20 @@ class FollowedDefinitions:
         known = self.facts.get(table)
         if there is None:
             self.facts.pop(table, None)
-        elif known is None:
-            self.facts[table] = TableFacts(there.definition)
-        elif known.definition is not there.definition:
-            self.facts[table] = known.altered(there.definition)
+        elif known is None or known.definition is not there.definition:
+            self.facts[table] = self.last[table] = self._behind(table, known, there.definition)
         else:
             return
         self._times[table] = self.times_changed(table) + 1
+
+    def _behind(
+        self, table: str, known: TableFacts | None, definition: TableDefinition
+    ) -> TableFacts:
+        """What is known of a table that has another definition from here on: its rows and pages
+        come with it from another name, how the log changes it goes by its own."""
+        its_own = TableFacts(definition) if known is None else known.altered(definition)
+        sampled = self._sampled.get(table)
+        return its_own if sampled is None else its_own.changed_as(sampled.altered(definition))
 
 
 def _made(fates: Iterable[TableFate]) -> Iterator[str]:
@@ -109,18 +132,18 @@ def _made(fates: Iterable[TableFate]) -> Iterator[str]:
     return (fate.table for fate in fates if fate.exists and not fate.renamed_to)
 
 
-def _defines_tables(query: Query) -> bool:
-    """Whether a statement makes, changes or drops tables or databases: other objects are none of
-    a forecast's."""
+def _defined_object(query: Query) -> str:
+    """What a statement makes, changes or drops, if that is a table or database, or a view, whose
+    name no table can have; empty where it is nothing that a forecast knows."""
     sql, lexis = text_and_lexis(query)
     sql = executed_statement(sql)
     if statement_kind(sql) not in _VERBS:
-        return False
+        return ""
     with suppress(*UNREADABLE):
         parser = Parser(sql, lexis)
         while not parser.done:
             word = parser.word()
             if word in OBJECTS or word in IGNORED_OBJECTS:
-                return word in OBJECTS
+                return word if word in OBJECTS or word == "VIEW" else ""
             parser.at += 1
-    return False
+    return ""

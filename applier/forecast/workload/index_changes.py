@@ -7,14 +7,11 @@ counts rows and does not compare images; a few stretches of it are enough for a 
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
-from itertools import accumulate
 from math import inf
-from pathlib import Path
 from typing import Any
 
 from applier.binlog.header import Event
@@ -26,17 +23,19 @@ from applier.errors import InputError
 from applier.forecast.inventory.facts import TableFacts
 from applier.forecast.inventory.key_places import FEWEST_VALUES, Spread, Values, spread_of
 from applier.forecast.workload.found_by import FoundBy
-from applier.forecast.workload.ranges import transaction_behind
 from applier.forecast.workload.row_counts import image_columns
-from applier.forecast.workload.sampled_rows import ForEachHead, rows_events
-from applier.remote import address_of
-from applier.sources import MAGIC_BYTES, STANDARD_INPUT, open_at, packing
+from applier.forecast.workload.sampled_rows import (
+    STRETCH_BYTES,
+    ForEachHead,
+    can_be_read_again,
+    rows_events,
+    size_of,
+    stretches,
+)
+from applier.sources import MAGIC_BYTES, open_at, packing
 from lookup.table import TableDefinition
 
 PRIMARY = "PRIMARY"
-STRETCH_BYTES = 256 << 10
-LOG_BYTES_FOR_ONE = 4 << 20
-MOST_STRETCHES = 4
 ImageValues = Callable[[Event], Iterator[tuple[Values, dict[str, Values]]]]
 """The primary key and the values of each secondary index of rows, as far as the images have
 them."""
@@ -58,8 +57,8 @@ def with_index_changes(
     sample = _Sample(wanted, found_by)
     with suppress(InputError, OSError):
         readable = [file for file in files if can_be_read_again(file)]
-        sample.log_bytes = sum(map(_size, readable))
-        for path, start in _stretches(readable):
+        sample.log_bytes = sum(map(size_of, readable))
+        for path, start in stretches(readable):
             sample.read(path, start)
     for name in sample.met & facts.keys():
         found[name] = replace(found[name], in_log=True)
@@ -75,23 +74,6 @@ def with_index_changes(
     return found
 
 
-def can_be_read_again(path: str) -> bool:
-    """Whether a log can be sampled before it is read as a whole: a pipe cannot."""
-    return path != STANDARD_INPUT and (address_of(path) is not None or Path(path).is_file())
-
-
-def _stretches(files: Sequence[str]) -> Iterator[tuple[str, int | None]]:
-    """(File, where a transaction begins in it), spread evenly over the logs; None: its start."""
-    ends = list(accumulate(_size(file) for file in files))
-    total = ends[-1] if ends else 0
-    number = min(1 + total // LOG_BYTES_FOR_ONE, MOST_STRETCHES)
-    for wanted in {total * at // number: None for at in range(number)}:
-        at = bisect_right(ends, wanted)
-        if at < len(files):
-            offset = wanted - (ends[at - 1] if at else 0)
-            yield files[at], _transaction_behind(files[at], offset) if offset else None
-
-
 def log_bytes(files: Sequence[str]) -> float:
     """Of a log in these files; without end where one can be read once only, or is packed."""
     with suppress(InputError, OSError):
@@ -103,16 +85,6 @@ def log_bytes(files: Sequence[str]) -> float:
 def _unpacked_size(file: str) -> float:
     with closing(open_at(file)) as opened:
         return inf if packing(opened.read_at(MAGIC_BYTES, 0)) is not None else opened.size
-
-
-def _size(file: str) -> int:
-    with closing(open_at(file)) as opened:
-        return opened.size
-
-
-def _transaction_behind(file: str, offset: int) -> int | None:
-    with closing(open_at(file)) as opened:
-        return transaction_behind(opened, offset)
 
 
 class _Sample:

@@ -336,13 +336,14 @@ class LoadReader:
         query = ddl_in(event, self._fde)
         if query is None:
             return
-        fates = table_fates(query)
-        load.fates += fates
-        if self._definitions is not None:
-            failure = self._definitions.follow(event, query, fates)
+        fates, definitions = table_fates(query), self._definitions
+        if definitions is not None:
+            failure = definitions.follow(event, query, fates)
             if failure is not None:
                 self.notes[failure] = self.notes.get(failure, 0) + 1
+            fates = list(filter(definitions.happened, fates))
             self._forget_plans()
+        load.fates += fates
 
     def _wants(self, event: Event) -> bool:
         if not self._only:

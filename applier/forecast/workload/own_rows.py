@@ -24,14 +24,16 @@ from applier.binlog.rows import RowsHead
 from applier.binlog.table_map import TableMap
 from applier.errors import InputError
 from applier.forecast.inventory.facts import OwnRows, TableFacts
-from applier.forecast.workload.index_changes import can_be_read_again
 from applier.forecast.workload.row_counts import image_columns
-from applier.forecast.workload.sampled_rows import ForEachHead, rows_events
+from applier.forecast.workload.sampled_rows import (
+    BEGINNING_BYTES,
+    ForEachHead,
+    can_be_read_again,
+    rows_events,
+)
 from applier.forecast.workload.table_fates import TableFate, fates_in
 from lookup.table import TableDefinition
 
-LOG_BYTES = 64 << 20
-"""Of a log, from its start, whose rows are compared."""
 FEWEST_CHANGES = 100
 """Of a table's rows: fewer say little."""
 TOLD_SHARE = 0.05
@@ -79,13 +81,14 @@ class OwnRowsReader:
         self._readers = ForEachHead(whole_rows)
 
     def found(self) -> Iterator[tuple[str, OwnRows]]:
-        """Tables of which enough changes were seen, if any met a row of the log's own."""
+        """Tables of which enough changes were seen, if any met a row of the log's own; or any
+        changes, if all did."""
         for name, one in self._rows.items():
-            if one.changes >= FEWEST_CHANGES and one.met:
+            if one.met and (one.changes >= FEWEST_CHANGES or one.met == one.changes):
                 yield name, OwnRows(one.met / one.changes, one.behind / one.met)
 
     def read(self, files: Sequence[str]) -> None:
-        """The first LOG_BYTES of a log. Raises InputError, OSError."""
+        """The first BEGINNING_BYTES of a log. Raises InputError, OSError."""
         if not files:
             return
         reader = LogReader(files)
@@ -94,15 +97,17 @@ class OwnRowsReader:
             for fate in fates_in(event, reader.format) if reader.format is not None else ():
                 self._follow(fate)
 
-        for event, head, table_map in rows_events(reader, LOG_BYTES, follow):
+        for event, head, table_map in rows_events(reader, BEGINNING_BYTES, follow):
             if table_map.full_name in self._rows:
                 self._take(event, head, table_map)
 
     def _follow(self, fate: TableFate) -> None:
-        """Of a table that DDL empties or renames, no row of the log's own is known any more."""
+        """A table is emptied, or its rows come along to another name."""
+        if fate.renamed_to in self._rows:
+            self._rows[fate.renamed_to].take_over(self._rows.get(fate.table))
         if not fate.if_missing:
             for name, table in self._rows.items():
-                if name in (fate.table, fate.renamed_to) or fate.is_in_database(name):
+                if name == fate.table or fate.is_in_database(name):
                     table.empty()
 
     def _take(self, event: Event, head: RowsHead, table_map: TableMap) -> None:
@@ -134,8 +139,14 @@ class _OwnTable:
 
     def empty(self) -> None:
         """None of its rows is there any more."""
-        self._places.clear()
-        self._order.clear()
+        self._places, self._order = {}, SortedList[int]()
+
+    def take_over(self, other: _OwnTable | None) -> None:
+        """The rows are those of another table; of one that is not followed none are known."""
+        self.empty()
+        if other is not None:
+            self._places, self._order = other._places, other._order
+            self._written = other._written
 
     def write(self, row: Any) -> None:
         self._places.setdefault(hash(row), []).append(self._written)

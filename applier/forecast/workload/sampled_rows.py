@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from itertools import accumulate
+from pathlib import Path
 from typing import Generic, TypeVar
 
 from applier.binlog.header import ROWS_TYPES, Event, EventType
@@ -10,8 +14,44 @@ from applier.binlog.reader import LogReader
 from applier.binlog.rows import RowsHead
 from applier.binlog.rows_context import RowsContext, as_it_is
 from applier.binlog.table_map import TableMap
+from applier.forecast.workload.ranges import transaction_behind
+from applier.remote import address_of
+from applier.sources import STANDARD_INPUT, open_at
 
+STRETCH_BYTES = 1 << 20
+MOST_STRETCHES = 4
+BEGINNING_BYTES = 64 << 20
+"""Of a log, from its start, that are looked at where the order of its rows counts."""
 Made = TypeVar("Made")
+
+
+def can_be_read_again(path: str) -> bool:
+    """Whether a log can be sampled before it is read as a whole: a pipe cannot."""
+    return path != STANDARD_INPUT and (address_of(path) is not None or Path(path).is_file())
+
+
+def size_of(file: str) -> int:
+    """Bytes of a log, packed as it is. Raises InputError, OSError."""
+    with closing(open_at(file)) as opened:
+        return opened.size
+
+
+def stretches(files: Sequence[str]) -> Iterator[tuple[str, int | None]]:
+    """(File, where a transaction begins in it), spread evenly over the logs; None: its start.
+    Raises InputError, OSError."""
+    ends = list(accumulate(size_of(file) for file in files))
+    total = ends[-1] if ends else 0
+    number = min(max(total // STRETCH_BYTES, 1), MOST_STRETCHES)
+    for wanted in {total * at // number: None for at in range(number)}:
+        at = bisect_right(ends, wanted)
+        if at < len(files):
+            offset = wanted - (ends[at - 1] if at else 0)
+            yield files[at], _transaction_behind(files[at], offset) if offset else None
+
+
+def _transaction_behind(file: str, offset: int) -> int | None:
+    with closing(open_at(file)) as opened:
+        return transaction_behind(opened, offset)
 
 
 def rows_events(
