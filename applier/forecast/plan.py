@@ -53,7 +53,10 @@ from lookup.versions import NEWEST, ServerRules
 DEFAULT_WHAT_IFS = ("primary-key",)
 MUCH_REDO = 50_000_000
 """Bytes of a log whose changes may fill a redo log of 100 MiB."""
-OTHER_SCHEMA = "give the dump that the log belongs to, made before it begins"
+OTHER_SCHEMA = (
+    "give the dump that the log belongs to; where the log makes its tables in a way that is not "
+    "followed: binlag replay LOG --into URL, then --schema URL"
+)
 
 
 @dataclass(frozen=True)
