@@ -55,6 +55,7 @@ from applier.forecast.workload.table_fates import ddl_in, table_fates
 from applier.forecast.workload.transaction_load import Columns, LoadShape, TransactionLoad
 from applier.masking import mask
 from applier.replica.scheduling import marks_of
+from applier.tables.sql.sql_text import without_end
 from applier.tables.sql.statement_names import is_wanted
 from lookup.table import Key
 
@@ -76,7 +77,7 @@ STATEMENT_WIDTH = 60
 
 def _beginning(sql: bytes) -> str:
     """The first words of a statement, without passwords."""
-    text = " ".join(mask(bytes(sql[:1000]).decode("utf-8", "replace")).split())
+    text = " ".join(mask(without_end(bytes(sql[:1000]).decode("utf-8", "replace"))).split())
     return text if len(text) <= STATEMENT_WIDTH else text[: STATEMENT_WIDTH - 1] + "…"
 
 

@@ -228,13 +228,19 @@ def _comment_end(sql: str, at: int) -> int:
     return len(sql)
 
 
+def without_end(sql: str) -> str:
+    """A NUL at the very end is no part of a statement (MY_LEX_EOL, sql/sql_lex.cc 9.7):
+    MariaDB's mysqlslap sends one."""
+    return sql.removesuffix("\0")
+
+
 def tokenize(sql: str, lexis: Lexis = DEFAULT_LEXIS) -> list[Token]:
     """Version comments (/*!50100 ... */ and /*M! ... */) that are for this server are read as if
     they were no comments.
 
     Raises InputError for what is no SQL, or more of it than anybody writes.
     """
-    tokens = []
+    tokens, sql = [], without_end(sql)
     pattern, at = _token(lexis.no_backslash_escapes, lexis.no_break_space_is_space), 0
     while (match := pattern.match(sql, at)) is not None:
         at = match.end()
@@ -274,7 +280,7 @@ class Parser:
     where it stands."""
 
     def __init__(self, sql: str, lexis: Lexis = DEFAULT_LEXIS) -> None:
-        self.sql = sql
+        self.sql = without_end(sql)
         self.lexis = lexis
         self.tokens = tokenize(sql, lexis)
         self.at = 0
