@@ -21,6 +21,7 @@ from tests.forecast.logs import DELETE, UPDATE, WRITE, calibration, file, schema
 from tests.forecast.test_forecast import forecast
 from tests.forecast.test_table_fates import ddl
 
+OWN = {"update": OwnRows(0.5, 3.0)}
 DELETES = tuple(range(10, 20))
 
 
@@ -124,7 +125,7 @@ def test_a_table_that_takes_anothers_place_is_changed_as_that(tmp_path: Path) ->
     goes by its name, also before."""
     start = TableFacts(
         facts_of_file(schema(tmp_path))["d.twice"].definition, 9.0, leaf_pages={"k": 4.0},
-        index_changes={"k": 0.5}, own_rows=OwnRows(0.5, 3.0), met={"k": 7.0},
+        index_changes={"k": 0.5}, own_rows=OWN, met={"k": 7.0},
     )  # fmt: skip
     statements = (
         b"CREATE TABLE _new LIKE twice", b"ALTER TABLE _new ADD b INT",
@@ -136,7 +137,7 @@ def test_a_table_that_takes_anothers_place_is_changed_as_that(tmp_path: Path) ->
     (found,) = followed.facts.values()
     assert [column.name for column in found.definition.columns] == ["a", "b"]
     assert (found.rows, found.leaf_pages, found.met) == (None, {}, {"k": 7.0})
-    assert (found.index_changes, found.own_rows) == ({"k": 0.5}, OwnRows(0.5, 3.0))
+    assert (found.index_changes, found.own_rows) == ({"k": 0.5}, OWN)
     assert (followed.last["d._old"].rows, followed.last["d._old"].leaf_pages) == (9.0, {"k": 4.0})
 
 

@@ -141,7 +141,7 @@ def test_rows_of_the_logs_own_are_those_since_the_table_was_emptied(tmp_path: Pa
         for _ in range(3)
     ]  # fmt: skip
     log = file(tmp_path, *(one for each in rounds for one in each))
-    assert forecast(tmp_path, log).facts["d.plain"].own_rows == OwnRows(1.0, 149.5)
+    assert forecast(tmp_path, log).facts["d.plain"].own_rows == {"delete": OwnRows(1.0, 149.5)}
     emptied = run(ForecastPlan(files=[log], calibration=calibration())).forecast
     assert emptied.states["d.plain"].rows == 100
 

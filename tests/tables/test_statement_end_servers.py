@@ -1,5 +1,5 @@
-"""A statement with a NUL at its end, as MariaDB's mysqlslap sends them: servers take it for the end,
-two of them for a syntax error."""
+"""A statement with a NUL at its end, as MariaDB's mysqlslap sends them: servers take it for the
+end, two of them for a syntax error."""
 
 from __future__ import annotations
 
@@ -27,6 +27,6 @@ def test_a_nul_ends_a_statement(server: Server) -> None:
 
 
 def test_two_do_not(server: Server) -> None:
-    with server.connect() as connection, connection.cursor() as cursor:
-        with pytest.raises(pymysql.err.ProgrammingError, match="1064"):
-            cursor.execute("CREATE DATABASE ended\0\0")
+    error = pytest.raises(pymysql.err.ProgrammingError, match="1064")
+    with server.connect() as connection, connection.cursor() as cursor, error:
+        cursor.execute("CREATE DATABASE ended\0\0")

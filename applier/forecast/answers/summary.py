@@ -155,8 +155,6 @@ def _typical(forecast: Forecast, table: str) -> list[tuple[LoadShape, EventShape
     """For updates and deletes of a table: the images that most events have, and the mean event."""
     found = {}
     facts, state = forecast.facts.get(table), forecast.states[table]
-    own = None if facts is None else facts.own_rows
-    place_of_row = (0.0, 1.0) if own is None else (own.mean_place(state.usual_rows),) * 2
     for kind in ("update", "delete"):
         targets = [
             (target, seen)
@@ -165,6 +163,8 @@ def _typical(forecast: Forecast, table: str) -> list[tuple[LoadShape, EventShape
         ]
         if targets and (rows := sum(seen[1] for _, seen in targets)):
             target = max(targets, key=lambda item: item[1][0])[0]
+            own = None if facts is None else facts.own_rows.get(kind)
+            place_of_row = (0.0, 1.0) if own is None else (own.mean_place(state.usual_rows),) * 2
             each = max(rows / max(sum(seen[0] for _, seen in targets), 1), 1.0)
             place = place_of_row if each == 1 else (0.0, 1.0)
             found[kind] = target, EventShape(kind, each, first=place[0], last=place[1])

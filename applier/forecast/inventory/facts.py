@@ -47,8 +47,8 @@ ENTRIES_OF_A_CHANGE = 2
 
 @dataclass(frozen=True, slots=True)
 class OwnRows:
-    """The `share` of a table's changes that meet rows which the log wrote. `behind`: rows that
-    stand behind such a row, on average."""
+    """The `share` of a table's updates or deletes that meet rows which the log wrote. `behind`:
+    rows that stand behind such a row, on average."""
 
     share: float
     behind: float
@@ -84,8 +84,9 @@ class TableFacts:
     into the leaf that the old one leaves."""
     in_log: bool = False
     """Whether a sample of the log changes its rows."""
-    own_rows: OwnRows | None = None
-    """Changes that meet rows of the log's own, in a table that keeps the order of writing."""
+    own_rows: Mapping[str, OwnRows] = field(default_factory=dict)
+    """Kind of change -> those that meet rows of the log's own, in a table that keeps the order of
+    writing."""
     log_updates: float = 0.0
     """Updates of its rows in the whole log, by a sample of it; 0 where no log showed one."""
     log_others: float = 0.0
@@ -151,7 +152,7 @@ class TableFacts:
             spreads=_of(kept, self.spreads),
             leaf_pages=_of(kept | {"PRIMARY"}, self.leaf_pages),
             rows_per_prefix=self.rows_per_prefix if primary else (),
-            own_rows=self.own_rows if primary else None,
+            own_rows=self.own_rows if primary else {},
         )
 
     def changed_as(self, other: TableFacts) -> TableFacts:

@@ -359,7 +359,7 @@ class Pricer:
         rules, row_search = self.scenario.rules, self.scenario.row_search
         found = expected(shape, event, rules, row_search)
         facts = self.facts_of(target)
-        own = None if facts is None else facts.own_rows
+        own = None if facts is None else facts.own_rows.get(target.kind)
         # Where the log wrote all rows of a value, they stand among themselves.
         is_among_own = facts is not None and facts.rows is None and shape.key == OTHER
         if own is None or is_among_own or target.kind == "write":

@@ -63,11 +63,11 @@ def with_own_rows(
     with suppress(InputError, OSError):
         seen.read([file for file in files if can_be_read_again(file)])
     said = []
-    for name, own in seen.found():
+    for name, share, own in seen.found():
         found[name] = replace(found[name], own_rows=own)
-        if own.share >= TOLD_SHARE:
+        if share >= TOLD_SHARE:
             said.append(
-                f"{own.share:.0%} of the changes of {name} meet rows that the log itself wrote, "
+                f"{share:.0%} of the changes of {name} meet rows that the log itself wrote, "
                 "which stand behind those that were there before"
             )
     return found, said
@@ -80,12 +80,19 @@ class OwnRowsReader:
         self._rows = {name: _OwnTable() for name in tables}
         self._readers = ForEachHead(whole_rows)
 
-    def found(self) -> Iterator[tuple[str, OwnRows]]:
+    def found(self) -> Iterator[tuple[str, float, dict[str, OwnRows]]]:
         """Tables of which enough changes were seen, if any met a row of the log's own; or any
-        changes, if all did."""
+        changes, if all did. The share of their changes that do, and those of each kind: what is
+        deleted may stand elsewhere than what is updated."""
         for name, one in self._rows.items():
-            if one.met and (one.changes >= FEWEST_CHANGES or one.met == one.changes):
-                yield name, OwnRows(one.met / one.changes, one.behind / one.met)
+            changes, met, _ = map(sum, zip(*one.tallies.values(), strict=True))
+            if met and (changes >= FEWEST_CHANGES or met == changes):
+                kinds = {
+                    kind: OwnRows(own / changed, behind / own)
+                    for kind, (changed, own, behind) in one.tallies.items()
+                    if own
+                }
+                yield name, met / changes, kinds
 
     def read(self, files: Sequence[str]) -> None:
         """The first BEGINNING_BYTES of a log. Raises InputError, OSError."""
@@ -122,15 +129,15 @@ class OwnRowsReader:
             elif head.kind == "update":
                 table.change(*row)
             else:
-                table.change(row)
+                table.change(row, None)
 
 
 class _OwnTable:
     """The rows that a log has written into a table, in that order."""
 
     def __init__(self) -> None:
-        self.changes = self.met = self.behind = 0
-        """Changed rows, those of them that the log had written, and what stood behind those."""
+        self.tallies = {"update": [0, 0, 0], "delete": [0, 0, 0]}
+        """Kind -> changed rows, those of them that the log had written, what stood behind those."""
         self._places: dict[int, list[int]] = {}
         """Hash of a row -> when it was written; the first of several that are alike is found
         first."""
@@ -153,17 +160,18 @@ class _OwnTable:
         self._order.add(self._written)
         self._written += 1
 
-    def change(self, before: Any, after: Any = None) -> None:
-        """Deletes a row, or makes another of it, which keeps its place."""
-        self.changes += 1
+    def change(self, before: Any, after: Any) -> None:
+        """Deletes a row (`after` None), or makes another of it, which keeps its place."""
+        tally = self.tallies["delete" if after is None else "update"]
+        tally[0] += 1
         places = self._places.get(hash(before))
         if places is None:
             return
         place = places.pop(0)
         if not places:
             del self._places[hash(before)]
-        self.met += 1
-        self.behind += len(self._order) - 1 - self._order.index(place)
+        tally[1] += 1
+        tally[2] += len(self._order) - 1 - self._order.index(place)
         if after is None:
             self._order.remove(place)
         else:
