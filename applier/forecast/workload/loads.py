@@ -55,7 +55,7 @@ from applier.forecast.workload.table_fates import ddl_in, table_fates
 from applier.forecast.workload.transaction_load import Columns, LoadShape, TransactionLoad
 from applier.masking import mask
 from applier.replica.scheduling import marks_of
-from applier.tables.sql.sql_text import without_end
+from applier.tables.sql.quoting import without_end
 from applier.tables.sql.statement_names import is_wanted
 from lookup.table import Key
 

@@ -6,19 +6,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
+from applier.binlog.events import Query
 from applier.binlog.header import Event
 from applier.binlog.reader import LogReader
 from applier.errors import InputError
 from applier.forecast.inventory.facts import TableFacts
 from applier.forecast.workload.followed_definitions import FollowedDefinitions
 from applier.forecast.workload.sampled_rows import (
-    BEGINNING_BYTES,
     STRETCH_BYTES,
+    beginning,
     can_be_read_again,
     rows_events,
     stretches,
 )
-from applier.forecast.workload.table_fates import ddl_in, table_fates
+from applier.forecast.workload.table_fates import table_fates
 
 
 def made_tables(
@@ -29,17 +30,14 @@ def made_tables(
     twice, or at all."""
     readable = [file for file in files if can_be_read_again(file)]
     definitions = FollowedDefinitions(facts, server)
+
+    def follow(event: Event, query: Query) -> None:
+        definitions.follow(event, query, table_fates(query))
+
     with suppress(InputError, OSError):
         if _sampled_tables(readable) <= facts.keys():
             return {}
-        reader = LogReader(readable)
-
-        def follow(event: Event) -> None:
-            query = None if reader.format is None else ddl_in(event, reader.format)
-            if query is not None:
-                definitions.follow(event, query, table_fates(query))
-
-        for _ in rows_events(reader, BEGINNING_BYTES, follow):
+        for _ in beginning(readable, follow):
             pass
     return {name: one for name, one in definitions.last.items() if name not in facts}
 

@@ -17,21 +17,16 @@ from typing import Any
 
 from sortedcontainers import SortedList
 
+from applier.binlog.events import Query
 from applier.binlog.header import Event
 from applier.binlog.images.row_decoder import rows_reader
-from applier.binlog.reader import LogReader
 from applier.binlog.rows import RowsHead
 from applier.binlog.table_map import TableMap
 from applier.errors import InputError
 from applier.forecast.inventory.facts import OwnRows, TableFacts
 from applier.forecast.workload.row_counts import image_columns
-from applier.forecast.workload.sampled_rows import (
-    BEGINNING_BYTES,
-    ForEachHead,
-    can_be_read_again,
-    rows_events,
-)
-from applier.forecast.workload.table_fates import TableFate, fates_in
+from applier.forecast.workload.sampled_rows import ForEachHead, beginning, can_be_read_again
+from applier.forecast.workload.table_fates import TableFate, table_fates
 from lookup.table import TableDefinition
 
 FEWEST_CHANGES = 100
@@ -95,18 +90,14 @@ class OwnRowsReader:
                 yield name, met / changes, kinds
 
     def read(self, files: Sequence[str]) -> None:
-        """The first BEGINNING_BYTES of a log. Raises InputError, OSError."""
-        if not files:
-            return
-        reader = LogReader(files)
-
-        def follow(event: Event) -> None:
-            for fate in fates_in(event, reader.format) if reader.format is not None else ():
-                self._follow(fate)
-
-        for event, head, table_map in rows_events(reader, BEGINNING_BYTES, follow):
+        """The beginning of a log. Raises InputError, OSError."""
+        for event, head, table_map in beginning(files, self._follow_ddl):
             if table_map.full_name in self._rows:
                 self._take(event, head, table_map)
+
+    def _follow_ddl(self, _event: Event, query: Query) -> None:
+        for fate in table_fates(query):
+            self._follow(fate)
 
     def _follow(self, fate: TableFate) -> None:
         """A table is emptied, or its rows come along to another name."""

@@ -9,22 +9,17 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from applier.binlog.events import Query
 from applier.binlog.header import Event
-from applier.binlog.reader import LogReader
 from applier.binlog.rows import RowsHead
 from applier.binlog.table_map import TableMap
 from applier.errors import InputError
 from applier.forecast.inventory.key_places import Values
 from applier.forecast.inventory.value_counts import Counted, TableKey
 from applier.forecast.workload.own_rows import whole_rows
-from applier.forecast.workload.sampled_rows import (
-    BEGINNING_BYTES,
-    ForEachHead,
-    can_be_read_again,
-    rows_events,
-)
+from applier.forecast.workload.sampled_rows import ForEachHead, beginning, can_be_read_again
 from applier.forecast.workload.schema import Schema
-from applier.forecast.workload.table_fates import TableFate, fates_in
+from applier.forecast.workload.table_fates import TableFate, table_fates
 from lookup.table import Key
 
 Move = tuple[Values | None, Values | None]
@@ -110,16 +105,14 @@ class _OwnValues:
 
     def read(self, files: Sequence[str]) -> None:
         """Raises InputError, OSError."""
-        reader = LogReader(files)
-
-        def follow(event: Event) -> None:
-            for fate in fates_in(event, reader.format) if reader.format is not None else ():
-                self._follow(fate)
-
-        for event, head, table_map in rows_events(reader, BEGINNING_BYTES, follow):
+        for event, head, table_map in beginning(files, self._follow_ddl):
             table = self.tables.get(table_map.full_name)
             if table is not None:
                 self._take(table, event, head, table_map)
+
+    def _follow_ddl(self, _event: Event, query: Query) -> None:
+        for fate in table_fates(query):
+            self._follow(fate)
 
     def _follow(self, fate: TableFate) -> None:
         """A table is emptied, or its rows come along to another name."""

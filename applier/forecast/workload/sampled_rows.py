@@ -9,12 +9,14 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from applier.binlog.events import Query
 from applier.binlog.header import ROWS_TYPES, Event, EventType
 from applier.binlog.reader import LogReader
 from applier.binlog.rows import RowsHead
 from applier.binlog.rows_context import RowsContext, as_it_is
 from applier.binlog.table_map import TableMap
 from applier.forecast.workload.ranges import transaction_behind
+from applier.forecast.workload.table_fates import ddl_in
 from applier.remote import address_of
 from applier.sources import STANDARD_INPUT, open_at
 
@@ -75,6 +77,23 @@ def rows_events(
             table_map = context.maps.get(head.table_id)
             if table_map is not None:
                 yield event, head, table_map
+
+
+def beginning(
+    files: Sequence[str], ddl: Callable[[Event, Query], None]
+) -> Iterator[tuple[Event, RowsHead, TableMap]]:
+    """Rows events of the first BEGINNING_BYTES of a log; `ddl` is shown the statements between them
+    that may be DDL. Raises InputError, OSError."""
+    if not files:
+        return
+    reader = LogReader(files)
+
+    def seen(event: Event) -> None:
+        query = None if reader.format is None else ddl_in(event, reader.format)
+        if query is not None:
+            ddl(event, query)
+
+    yield from rows_events(reader, BEGINNING_BYTES, seen)
 
 
 class ForEachHead(Generic[Made]):

@@ -58,12 +58,6 @@ def ddl_in(event: Event, format_description: FormatDescription) -> Query | None:
     return query
 
 
-def fates_in(event: Event, format_description: FormatDescription) -> list[TableFate]:
-    """What an event of a log makes of whole tables."""
-    query = ddl_in(event, format_description)
-    return [] if query is None else table_fates(query)
-
-
 def table_fates(query: Query) -> list[TableFate]:
     """What a statement of a log makes of whole tables, one after the other. A temporary table is
     none of the replica's, and of a statement that cannot be read nothing is known."""

@@ -1,4 +1,5 @@
-"""What stands between quotes: text with its escapes, hexadecimal digits, the names of things."""
+"""What stands between quotes: text with its escapes, hexadecimal digits, the names of things; and
+what stands behind all of them."""
 
 from __future__ import annotations
 
@@ -35,3 +36,9 @@ def unquoted(name: str) -> str:
     meant."""
     mark = name[:1]
     return name[1:-1].replace(mark * 2, mark) if mark in ("`", '"') else name
+
+
+def without_end(sql: str) -> str:
+    """A NUL at the very end is no part of a statement (MY_LEX_EOL, sql/sql_lex.cc 9.7):
+    MariaDB's mysqlslap sends one."""
+    return sql.removesuffix("\0")

@@ -11,7 +11,7 @@ from applier.binlog.charsets import charset
 from applier.binlog.selection.name_case import lower_case
 from applier.error_codes import Code
 from applier.errors import InputError, ReplicationError
-from applier.tables.sql.quoting import quoted, text_inside
+from applier.tables.sql.quoting import quoted, text_inside, without_end
 from applier.tables.sql.sql_mode_flags import SqlModeFlag
 
 
@@ -226,12 +226,6 @@ def _comment_end(sql: str, at: int) -> int:
         if not depth:
             return mark.end()
     return len(sql)
-
-
-def without_end(sql: str) -> str:
-    """A NUL at the very end is no part of a statement (MY_LEX_EOL, sql/sql_lex.cc 9.7):
-    MariaDB's mysqlslap sends one."""
-    return sql.removesuffix("\0")
 
 
 def tokenize(sql: str, lexis: Lexis = DEFAULT_LEXIS) -> list[Token]:
