@@ -32,7 +32,7 @@ from applier.forecast.prices.calibration import (
     default_calibration,
     load_calibration,
 )
-from applier.forecast.prices.conditions import PRICES, Conditions, Live, conditions
+from applier.forecast.prices.conditions import LIVE, PRICES, Conditions, Live, conditions
 from applier.forecast.prices.margin import margin
 from applier.forecast.prices.scenario import Scenario, what_if
 from applier.forecast.workload.bulk_loads import WORTH_COMPILING_BYTES, compiled_loads
@@ -48,7 +48,7 @@ from applier.mysql.transaction_tally import check_filters
 from applier.options import ReplayOptions, row_search_of
 from applier.server_versions import asked_rules, found_rules, remark
 from applier.spelling import did_you_mean
-from lookup.versions import NEWEST, ServerRules
+from lookup.versions import NEWEST, ServerRules, parse_row_search
 
 DEFAULT_WHAT_IFS = ("primary-key",)
 MUCH_REDO = 50_000_000
@@ -277,12 +277,19 @@ def _start(plan: ForecastPlan) -> _Start:
     rules, remarks, version = _rules(plan)
     facts, said = with_counts(plan.facts or {}, plan.row_counts, rules)
     calibration, notes = _calibration(plan.calibration, rules)
-    known = _conditions(plan, version, calibration)
+    given = row_search_of(plan.row_search, plan.server)
+    known = _conditions(plan, version, calibration, rules)
     calibration = calibration.with_own_log(bool(known["log_replica_updates"]))
-    base = _base(rules, row_search_of(plan.row_search, plan.server), known)
+    base = _base(rules, given or _live_row_search(known), known)
     base = _in_memory(base, facts, plan.files)
     notes = [*remarks, *said, *notes, *_priced_syncs(known, calibration)]
     return _Start(base, facts, calibration, known, notes)
+
+
+def _live_row_search(known: Conditions) -> frozenset[str] | None:
+    """What the live replica says of it; None for the version's default."""
+    told = known.values.get("row_search")
+    return parse_row_search(told.value) if told is not None and told.source == LIVE else None
 
 
 def _version(files: Sequence[str]) -> str:
@@ -304,9 +311,15 @@ def _rules(plan: ForecastPlan) -> tuple[ServerRules, list[str], str]:
     return rules, [said] if said is not None else [], version
 
 
-def _conditions(plan: ForecastPlan, version: str, calibration: Calibration) -> Conditions:
+def _conditions(
+    plan: ForecastPlan, version: str, calibration: Calibration, rules: ServerRules
+) -> Conditions:
     """The replica and its machine, from whoever knows them."""
-    options = {"workers": plan.workers, "preserve_commit_order": plan.preserve_order}
+    options = {
+        "workers": plan.workers,
+        "preserve_commit_order": plan.preserve_order,
+        "row_search": plan.row_search if rules.row_search_selectable else None,
+    }
     given = {
         **plan.settings,
         **{name: value for name, value in options.items() if value is not None},

@@ -47,7 +47,7 @@ def test_an_option_wins_over_a_live_replica_and_that_over_the_version() -> None:
         measured={"cores": 2, "read_latency": 1e-4, "sync_latency": 2e-4},
         cores_here=16,
     )
-    assert set(found.values) == set(KINDS) - {"redo_log"}  # of 5.6 and 5.7
+    assert set(found.values) == set(KINDS) - {"redo_log", "row_search"}  # of older ones
     said = {name: (one.value, one.source) for name, one in found.values.items()}
     assert said["sync_binlog"] == (1, "option")
     assert said["workers"] == (8, "live replica")
@@ -58,6 +58,35 @@ def test_an_option_wins_over_a_live_replica_and_that_over_the_version() -> None:
     assert said["iops"] == (None, "assumed")
     assert found.doubts == ()
     assert "workers 8" in found.sentence() and "128 MiB" in found.sentence()
+
+
+@pytest.mark.parametrize(
+    ("version", "told", "given", "searched", "source"),
+    [
+        ("5.7", "INDEX_SCAN,HASH_SCAN", None, {"INDEX_SCAN", "HASH_SCAN"}, "live replica"),
+        ("5.7", "INDEX_SCAN,HASH_SCAN", "TABLE_SCAN", {"TABLE_SCAN"}, "option"),
+        ("5.7", None, None, None, "default of 5.7"),
+        ("8.0", "TABLE_SCAN", None, {"TABLE_SCAN"}, "live replica"),
+        ("9.7", "TABLE_SCAN", None, None, ""),  # it has no such variable
+    ],
+)
+def test_rows_are_searched_for_as_the_live_replica_says(
+    tmp_path: Path,
+    version: str,
+    told: str | None,
+    given: str | None,
+    searched: set[str] | None,
+    source: str,
+) -> None:
+    variables = {} if told is None else {"slave_rows_search_algorithms": told}
+    plan = ForecastPlan(
+        files=[file(tmp_path, transaction(1, b"plain", UPDATE, 7))], server=version,
+        row_search=given, live=Live(version, variables),
+    )  # fmt: skip
+    found = run(plan).forecast
+    assert found.base.scenario.row_search == searched
+    assert found.conditions is not None
+    assert getattr(found.conditions.values.get("row_search"), "source", "") == source
 
 
 def test_a_replica_elsewhere_has_the_cores_of_the_calibration() -> None:

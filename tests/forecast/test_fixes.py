@@ -13,7 +13,7 @@ import pytest
 
 from applier.forecast.answers.words import fix_title, split
 from applier.forecast.inventory.facts import facts_of_file
-from applier.forecast.lag.fixes import fixes
+from applier.forecast.lag.fixes import Candidate, best_change, fixes
 from applier.forecast.plan import ForecastPlan, run
 from applier.forecast.prices.scenario import Scenario
 from applier.forecast.prices.settings import settings
@@ -241,3 +241,12 @@ def test_a_server_takes_the_statements(server_factory: ServerFactory, version: s
 def test_fixes_of_a_forecast_without_time(tmp_path: Path) -> None:
     found = forecast(tmp_path, file(tmp_path))
     assert fixes(found.forecast, found.sample) == []
+
+
+def test_nothing_is_to_be_done_where_each_change_costs_more_than_it_saves() -> None:
+    one, two = (
+        Candidate(name, None, "", "", "", (), lambda scenario: scenario) for name in ("a", "b")
+    )
+    assert best_change([one, two], [-2.0, -1.0]) == 1
+    assert best_change([one, one], [0.0, 0.0]) == 0
+    assert best_change([one, one, two], [9.6, 10.0, 9.9]) == 0

@@ -161,13 +161,22 @@ def _typical(forecast: Forecast, table: str) -> list[tuple[LoadShape, EventShape
             for target, seen in forecast.parts.targets.items()
             if (target.table, target.kind) == (table, kind)
         ]
-        if targets and (rows := sum(seen[1] for _, seen in targets)):
-            target = max(targets, key=lambda item: item[1][0])[0]
-            own = None if facts is None else facts.own_rows.get(kind)
-            place_of_row = (0.0, 1.0) if own is None else (own.mean_place(state.usual_rows),) * 2
-            each = max(rows / max(sum(seen[0] for _, seen in targets), 1), 1.0)
-            place = place_of_row if each == 1 else (0.0, 1.0)
-            found[kind] = target, EventShape(kind, each, first=place[0], last=place[1])
+        if not targets:
+            continue
+        events, rows, statements, values = (
+            sum(getattr(seen, name) for _, seen in targets)
+            for name in ("events", "rows", "statements", "values")
+        )
+        if rows:
+            each = max(rows / max(events, 1), 1.0)
+            own = None if facts is None or each > 1 else facts.own_rows.get(kind)
+            place = (0.0, 1.0) if own is None else (own.mean_place(state.usual_rows),) * 2
+            event = EventShape(
+                kind, each, first=place[0], last=place[1],
+                distinct_values=min(max(values / events, 1.0), each) if values else None,
+                statement_events=max(events / max(statements, 1), 1.0),
+            )  # fmt: skip
+            found[kind] = max(targets, key=lambda item: item[1].events)[0], event
     return list(found.values())
 
 

@@ -43,6 +43,7 @@ class Ingredient:
     statements: int
     events: int
     rows: int
+    values: int
     kind: PartKind
 
 
@@ -248,7 +249,7 @@ class BatchReader:
         for one, number, size in zip(self._ingredients, times, total_bytes.tolist(), strict=True):
             if number:
                 totals = one.events * number, one.rows * number, one.statements * number
-                self._counts.of(one.kind).add(number, *totals, size)
+                self._counts.of(one.kind).add(number, *totals, size, one.values * number)
 
     def _recipes_of(self, batch: LoadBatch, events: Integers, counts: Integers) -> Integers:
         """The recipe of each transaction."""
@@ -280,7 +281,9 @@ class BatchReader:
             sizes = tuple(one.sizes.items())
             kind = part_kind(target, one.events, one.rows, one.statements)
             self._ingredients.append(
-                Ingredient(target, sizes, one.statements, one.events, one.rows, kind)
+                Ingredient(
+                    target, sizes, one.statements, one.events, one.rows, one.distinct_values, kind
+                )
             )
         self._lists.append((list(range(first, len(self._ingredients))), of_event))
         return len(self._lists) - 1

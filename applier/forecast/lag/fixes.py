@@ -129,7 +129,7 @@ class _Search:
         while left and len(steps) < MOST_FIXES:
             gains = self._gains([one.change(now) for one in left])
             alone = alone or {one.sql: gain for one, gain in zip(left, gains, strict=True)}
-            at = _best(left, gains)
+            at = best_change(left, gains)
             before = steps[-1][1] if steps else 0.0
             if gains[at] - before < LEAST_SHARE * self.whole:
                 break
@@ -155,11 +155,11 @@ class _Search:
         return [(base - total) / base * self.whole if base else 0.0 for total in others]
 
 
-def _best(left: Sequence[Candidate], gains: Sequence[float]) -> int:
+def best_change(left: Sequence[Candidate], gains: Sequence[float]) -> int:
     """The place of the one that gains most, or of a more modest value of the same setting that
     gains nearly as much."""
     best = max(range(len(left)), key=lambda at: gains[at])
-    enough = gains[best] * (1 - AS_GOOD)
+    enough = gains[best] - AS_GOOD * abs(gains[best])  # each may cost more than it saves
     return next(
         at for at, one in enumerate(left) if one.name == left[best].name and gains[at] >= enough
     )

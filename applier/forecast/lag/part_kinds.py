@@ -4,7 +4,7 @@ as many events and statements in a transaction. They are what `binlag measure --
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any, NamedTuple
 
 from applier.forecast.prices.pricing import Part, Pricer, TableState
@@ -54,16 +54,24 @@ def two_digits(value: int) -> int:
 
 @dataclass(slots=True)
 class PartTotals:
-    """Parts of one kind, added up: `row_bytes` of all images."""
+    """Parts of one kind, added up: `row_bytes` of all images; `values`: distinct ones of the key
+    that rows are looked up by, of each event, 0 where nobody counts them."""
 
     transactions: int = 0
     events: int = 0
     rows: int = 0
     statements: int = 0
     row_bytes: int = 0
+    values: int = 0
 
     def add(
-        self, transactions: int, events: int, rows: int, statements: int, row_bytes: int
+        self,
+        transactions: int,
+        events: int,
+        rows: int,
+        statements: int,
+        row_bytes: int,
+        values: int,
     ) -> None:
         """So many more."""
         self.transactions += transactions
@@ -71,6 +79,7 @@ class PartTotals:
         self.rows += rows
         self.statements += statements
         self.row_bytes += row_bytes
+        self.values += values
 
 
 class PartCounts:
@@ -84,13 +93,11 @@ class PartCounts:
         return self.totals.get(kind) or self.totals.setdefault(kind, PartTotals())
 
     @property
-    def targets(self) -> dict[LoadShape, list[int]]:
-        """Target -> [events, rows]."""
-        found: dict[LoadShape, list[int]] = {}
+    def targets(self) -> dict[LoadShape, PartTotals]:
+        """What each target has."""
+        found: dict[LoadShape, PartTotals] = {}
         for kind, one in self.totals.items():
-            seen = found.setdefault(kind.target, [0, 0])
-            seen[0] += one.events
-            seen[1] += one.rows
+            found.setdefault(kind.target, PartTotals()).add(*astuple(one))
         return found
 
     @property

@@ -178,7 +178,8 @@ class Forecast:
         place = self._place(part)
         state.change(target.kind, applied.rows)
         numbers = applied.events, applied.rows, applied.statements
-        self.parts.of(part_kind(target, *numbers)).add(1, *numbers, applied.row_bytes)
+        totals = self.parts.of(part_kind(target, *numbers))
+        totals.add(1, *numbers, applied.row_bytes, applied.distinct_values)
         self._gathered.part(place, applied.row_bytes)
         return place
 

@@ -18,11 +18,12 @@ from typing import Any
 from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.forecast.prices.calibration import commit_syncs
+from applier.options import row_search_text
 from applier.replica.scheduling import MOST_WORKERS
 from applier.replica.scheduling import rules_for as scheduling_of
 from applier.spelling import did_you_mean
 from applier.timing.work_clock import DEPENDENCIES
-from lookup.versions import ServerVersion, rules_for
+from lookup.versions import ServerVersion, parse_row_search, rules_for
 
 OPTION, LIVE, HERE = "option", "live replica", "this machine"
 PRICES, DEFAULT, ASSUMED = "calibration", "default of {}", "assumed"
@@ -85,6 +86,11 @@ def _parallel(text: str) -> str:
     return known[text.lower()]
 
 
+def _searches(text: str) -> str:
+    parse_row_search(text)
+    return text.upper()
+
+
 def _shown_size(value: int) -> str:
     return f"{value / 1024**3:.3g} GiB" if value >= 1024**3 else f"{value / MIB:.3g} MiB"
 
@@ -107,6 +113,9 @@ KINDS: dict[str, SettingKind] = {
         "how transactions are handed out",
         ("replica_parallel_type", "slave_parallel_type", "slave_parallel_mode"),
         _parallel,
+    ),
+    "row_search": SettingKind(
+        "how rows are found", ("slave_rows_search_algorithms",), _searches, some=True
     ),
     "preserve_commit_order": SettingKind(
         "commits in the log's order",
@@ -171,8 +180,10 @@ EVERYWHERE = {"innodb_flush_log_at_trx_commit": 1, "buffer_pool": 128 * MIB}
 def defaults(version: str) -> dict[str, Any]:
     """The settings of a server of this version that nobody touched. Raises ValueError."""
     asked, name = ServerVersion.parse(version), rules_for(version).name
-    rules = scheduling_of(version)
+    rules, lookup = scheduling_of(version), rules_for(version)
+    chosen = {"row_search": row_search_text(lookup, None)} if lookup.row_search_selectable else {}
     found = {
+        **chosen,
         "workers": rules.workers,
         "parallel_type": rules.parallel_type,
         "preserve_commit_order": rules.preserve_commit_order,
