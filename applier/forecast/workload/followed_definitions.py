@@ -15,12 +15,13 @@ from applier.tables.catalog import Tables
 from applier.tables.ddl.execution import IGNORED_OBJECTS, OBJECTS
 from applier.tables.session import StatementApplier
 from applier.tables.sql.sql_text import UNREADABLE, Parser
-from applier.tables.sql.statement_kind import executed_statement, statement_kind
+from applier.tables.sql.statement_kind import executed_statement, is_temporary, statement_kind
 from applier.tables.sql.statement_names import names_of, text_and_lexis
 from lookup.table import TableDefinition
 
 _VERBS = frozenset({"CREATE", "ALTER", "DROP", "RENAME"})
 _TABLE_EXISTS = 1050
+_MISSING = (1051, 1146)
 
 
 class FollowedDefinitions:
@@ -44,6 +45,8 @@ class FollowedDefinitions:
         self._server = server
         self._statements: StatementApplier | None = None
         self._times: dict[str, int] = {}
+        self.changes = 0
+        """Of definitions, so far."""
 
     def times_changed(self, table: str) -> int:
         """How often a table was made, changed or renamed so far."""
@@ -52,11 +55,13 @@ class FollowedDefinitions:
     def follow(self, event: Event, query: Query, fates: Iterable[TableFate]) -> str | None:
         """Takes a statement in; `fates` are what it makes of whole tables. What is to be said of
         one that cannot be carried out, after which its tables stay as far as it came. One that
-        failed on the source, too, goes without saying."""
+        failed on the source, too, goes without saying, and so does one about tables that nobody
+        knows, such as temporary ones."""
         what = _defined_object(query)
         if not what:
             return None
         named = {".".join(name): None for name in names_of(query).tables}
+        is_about_others = self.facts.keys().isdisjoint(named)
         failure = self._carried_out(event, query, fates)
         for fate in fates:
             named.update(dict.fromkeys(filter(None, (fate.table, fate.renamed_to))))
@@ -66,7 +71,9 @@ class FollowedDefinitions:
                 self.facts[fate.renamed_to] = self.facts.pop(fate.table)
         for table in named:
             self._take(table)
-        if failure is None or failure.number == query.error_code or not named or what == "VIEW":
+        if failure is None or not named or what == "VIEW":
+            return None
+        if failure.number == query.error_code or (is_about_others and failure.number in _MISSING):
             return None
         told = f"a statement about the definition of {', '.join(named)} cannot be followed"
         return f"{told} (error {failure.number}: {failure.message}); they count as before it"
@@ -116,6 +123,7 @@ class FollowedDefinitions:
         else:
             return
         self._times[table] = self.times_changed(table) + 1
+        self.changes += 1
 
     def _behind(
         self, table: str, known: TableFacts | None, definition: TableDefinition
@@ -134,10 +142,11 @@ def _made(fates: Iterable[TableFate]) -> Iterator[str]:
 
 def _defined_object(query: Query) -> str:
     """What a statement makes, changes or drops, if that is a table or database, or a view, whose
-    name no table can have; empty where it is nothing that a forecast knows."""
+    name no table can have; empty where it is nothing that a forecast knows, as temporary tables:
+    rows events have none of them."""
     sql, lexis = text_and_lexis(query)
     sql = executed_statement(sql)
-    if statement_kind(sql) not in _VERBS:
+    if statement_kind(sql) not in _VERBS or is_temporary(sql):
         return ""
     with suppress(*UNREADABLE):
         parser = Parser(sql, lexis)

@@ -339,11 +339,12 @@ class LoadReader:
             return
         fates, definitions = table_fates(query), self._definitions
         if definitions is not None:
-            failure = definitions.follow(event, query, fates)
+            before, failure = definitions.changes, definitions.follow(event, query, fates)
             if failure is not None:
                 self.notes[failure] = self.notes.get(failure, 0) + 1
             fates = list(filter(definitions.happened, fates))
-            self._forget_plans()
+            if definitions.changes != before:
+                self._forget_plans()
         load.fates += fates
 
     def _wants(self, event: Event) -> bool:
