@@ -18,7 +18,7 @@ from applier.forecast.answers.summary import summarize
 from applier.forecast.inventory.facts import TableFacts, table_bytes
 from applier.forecast.inventory.redo_log import MOST_REDO, oldest_change_bytes
 from applier.forecast.inventory.rows_file import with_counts
-from applier.forecast.inventory.value_counts import Counted, CountRows
+from applier.forecast.inventory.value_counts import CountRows
 from applier.forecast.lag.compiled import compiled_steps
 from applier.forecast.lag.fixes import fixes
 from applier.forecast.lag.part_kinds import shape_rows
@@ -38,7 +38,7 @@ from applier.forecast.prices.scenario import Scenario, what_if
 from applier.forecast.workload.bulk_loads import WORTH_COMPILING_BYTES, compiled_loads
 from applier.forecast.workload.followed_definitions import FollowedDefinitions
 from applier.forecast.workload.index_changes import log_bytes
-from applier.forecast.workload.learned import NOTHING, learned, learned_of_made
+from applier.forecast.workload.learned import Learned, learned
 from applier.forecast.workload.load_batch import LoadBatch
 from applier.forecast.workload.load_sample import LoadSample
 from applier.forecast.workload.loads import LoadReader
@@ -151,9 +151,11 @@ def run(plan: ForecastPlan, tick: Callable[[int], None] | None = None) -> Foreca
     """
     start = _start(plan)
     base, calibration = start.base, start.calibration
-    known, made = _learned(plan, start)
+    follows_ddl = plan.loads is None
+    schema = _schema(plan, start.facts, base)
+    known = learned(schema, plan.files, plan.count_rows, follows_ddl=follows_ddl)
     facts = known.facts
-    reader = _reader(plan, facts, made, base) if plan.loads is None else None
+    reader = _reader(plan, known, base) if follows_ddl else None
     uncounted = [f"key `{key}` of {table}" for table, key in known.uncounted]
     spread, wider = margin(base, facts, calibration, uncounted)
     scenarios = [
@@ -173,7 +175,7 @@ def run(plan: ForecastPlan, tick: Callable[[int], None] | None = None) -> Foreca
         )
     forecast = Forecast(scenarios, facts, calibration, placement=plan.placement)
     forecast.conditions, forecast.margin = start.known, spread
-    forecast.follows_definitions = reader is not None
+    forecast.follows_definitions = follows_ddl
     forecast.assumed.extend(
         [*calibration.assumed, *known.said, *wider, *_uncounted_redo(base, plan)]
     )
@@ -220,23 +222,9 @@ def _note_other_source(plan: ForecastPlan, forecast: Forecast) -> None:
         )
 
 
-def _learned(plan: ForecastPlan, start: _Start) -> tuple[Counted, dict[str, TableFacts]]:
-    """What samples of the log show of its tables, and of those that only it knows."""
-    schema = _schema(plan, start.facts, start.base)
-    known = learned(schema, plan.files, plan.count_rows)
-    made = learned_of_made(schema, plan.files) if plan.loads is None else NOTHING
-    said, uncounted = [*known.said, *made.said], [*known.uncounted, *made.uncounted]
-    return Counted(known.facts, said, uncounted), made.facts
-
-
-def _reader(
-    plan: ForecastPlan,
-    facts: Mapping[str, TableFacts],
-    made: Mapping[str, TableFacts],
-    base: Scenario,
-) -> LoadReader:
+def _reader(plan: ForecastPlan, known: Learned, base: Scenario) -> LoadReader:
     """Reads the log from its beginning, and follows its DDL."""
-    definitions = FollowedDefinitions(facts, base.rules.name, made)
+    definitions = FollowedDefinitions(known.facts, base.rules.name, known.made)
     schema = _schema(plan, definitions.facts, base)
     return LoadReader(
         plan.files, schema=schema, tolerant=True, definitions=definitions, **plan.chosen

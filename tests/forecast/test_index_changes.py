@@ -46,7 +46,7 @@ def update(*pairs: tuple[Row, Row], number: int = 1) -> list[tuple[int, bytes]]:
 
 
 def entries(*files: Path) -> float | None:
-    return with_index_changes(FACTS, [str(file) for file in files])["d.t"].updated_entries
+    return with_index_changes(FACTS, [str(file) for file in files]).facts["d.t"].updated_entries
 
 
 def naive(pairs: list[tuple[Row, Row]]) -> float:
@@ -90,7 +90,7 @@ def test_how_many_entries_stay_in_their_leaf(step: int, stays: float, tmp_path: 
     pairs = [((at, at, 0, 0), (at, (at + step) % 1000, 0, 0)) for at in range(1000)]
     events = [one for at, pair in enumerate(pairs, 1) for one in update(pair, number=at)]
     facts = {"d.t": replace(FACTS["d.t"], leaf_pages={"a": 10.0})}
-    found = with_index_changes(facts, [str(write(tmp_path, log(*events)))])["d.t"]
+    found = with_index_changes(facts, [str(write(tmp_path, log(*events)))]).facts["d.t"]
     assert found.index_stays == {"a": pytest.approx(stays, abs=0.11)}
     assert found.index_changes == {"a": 1.0, "b": 1.0, "b_2": 0.0}
 
@@ -98,18 +98,20 @@ def test_how_many_entries_stay_in_their_leaf(step: int, stays: float, tmp_path: 
 def test_updates_of_a_log_of_which_a_sample_is_read(tmp_path: Path) -> None:
     pair = ((1, 1, 0, 0), (1, 2, 0, 0))
     few = [write(tmp_path, log(*update(pair, pair)))]
-    assert with_index_changes(FACTS, [str(few[0])])["d.t"].log_updates == pytest.approx(2, rel=0.02)
+    assert with_index_changes(FACTS, [str(few[0])]).facts["d.t"].log_updates == pytest.approx(
+        2, rel=0.02
+    )
     events = [one for number in range(1, 40_001) for one in update(pair, number=number)]
     path = tmp_path / "large"
     path.write_bytes(log(*events))
-    assert with_index_changes(FACTS, [str(path)])["d.t"].log_updates == pytest.approx(
+    assert with_index_changes(FACTS, [str(path)]).facts["d.t"].log_updates == pytest.approx(
         40_000, rel=0.05
     )
 
 
 def test_no_update_shows_nothing(tmp_path: Path) -> None:
     path = write(tmp_path, log(gtid(1), BEGIN, MAP, rows(DELETE, image(OLD), width=4), xid()))
-    found = with_index_changes(FACTS, [str(path)])
+    found = with_index_changes(FACTS, [str(path)]).facts
     assert found == FACTS | {
         "d.t": replace(FACTS["d.t"], in_log=True, log_others=pytest.approx(1, rel=0.02))
     }
@@ -125,7 +127,7 @@ def test_compressed_cut_off_and_missing_logs(tmp_path: Path) -> None:
     assert entries(tmp_path / "none") is None
     (tmp_path / "text").write_text("no log")
     assert entries(tmp_path / "text") is None
-    assert with_index_changes(FACTS, ["-"]) == FACTS
+    assert with_index_changes(FACTS, ["-"]) == (FACTS, frozenset())
 
 
 WHOLE = log(*update((OLD, (1, 2, 2, 1))), *update((OLD, OLD), number=2))

@@ -9,10 +9,9 @@ import pytest
 
 import applier
 from applier.forecast.inventory.facts import TableFacts, facts_of_file
-from applier.forecast.inventory.value_counts import Counted
 from applier.forecast.lag.run import Forecast
 from applier.forecast.plan import ForecastPlan, run
-from applier.forecast.workload.learned import NOTHING, learned, learned_of_made
+from applier.forecast.workload.learned import Learned, learned
 from applier.forecast.workload.made_tables import made_tables
 from applier.forecast.workload.schema import Schema
 from applier.tables.catalog import Tables
@@ -120,9 +119,7 @@ def test_tables_that_the_log_makes_are_known_ahead(tmp_path: Path) -> None:
 
 def test_a_log_that_cannot_be_read_twice_shows_nothing(tmp_path: Path) -> None:
     known: dict[str, TableFacts] = facts_of_file(schema(tmp_path))
-    both = Schema(known, RULES["9.7"])
-    assert learned(both, ["-"]) == Counted(known, [], [])
-    assert learned_of_made(both, ["-"]) == NOTHING
-    missing = [str(tmp_path / "none")]
-    assert learned(both, missing) == Counted(known, [], [])
-    assert learned_of_made(both, missing) == NOTHING
+    both, missing = Schema(known, RULES["9.7"]), str(tmp_path / "none")
+    for file_name in ("-", missing):
+        assert learned(both, [file_name], None, follows_ddl=True) == Learned(known, {}, [], [])
+        assert made_tables({}, [file_name], "9.7") == {}

@@ -179,9 +179,9 @@ EVERYWHERE = {"innodb_flush_log_at_trx_commit": 1, "buffer_pool": 128 * MIB}
 
 def defaults(version: str) -> dict[str, Any]:
     """The settings of a server of this version that nobody touched. Raises ValueError."""
-    asked, name = ServerVersion.parse(version), rules_for(version).name
-    rules, lookup = scheduling_of(version), rules_for(version)
-    chosen = {"row_search": row_search_text(lookup, None)} if lookup.row_search_selectable else {}
+    asked, finding = ServerVersion.parse(version), rules_for(version)
+    rules, name = scheduling_of(version), finding.name
+    chosen = {"row_search": row_search_text(finding, None)} if finding.row_search_selectable else {}
     found = {
         **chosen,
         "workers": rules.workers,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 from applier.binlog.header import Event
 from applier.binlog.images.row_decoder import rows_reader
@@ -45,14 +45,20 @@ Changed = Callable[[Event], Iterator[dict[str, Move]]]
 """The secondary indexes that each row of an event changes."""
 
 
+class Sampled(NamedTuple):
+    """The tables with what a sample of the log shows of them, and the names of all tables that it
+    changes."""
+
+    facts: dict[str, TableFacts]
+    changed: frozenset[str]
+
+
 def with_index_changes(
     facts: Mapping[str, TableFacts], files: Sequence[str], found_by: FoundBy | None = None
-) -> dict[str, TableFacts]:
-    """The tables with what the sample shows of them; `found_by` is shown its events, too. What
-    cannot be read twice (a pipe) or at all shows nothing: who reads the whole log says why."""
+) -> Sampled:
+    """`found_by` is shown the sample's events, too. What cannot be read twice (a pipe) or at all
+    shows nothing: who reads the whole log says why."""
     found = dict(facts)
-    if not found:
-        return found
     wanted = {name: one.definition for name, one in facts.items() if one.definition.secondary_keys}
     sample = _Sample(wanted, found_by)
     with suppress(InputError, OSError):
@@ -71,7 +77,7 @@ def with_index_changes(
     for name, spreads in sample.spreads().items():
         stays = sample.stays(name, spreads, facts[name].leaf_pages)
         found[name] = replace(found[name], spreads=spreads, index_stays=stays)
-    return found
+    return Sampled(found, frozenset(sample.met))
 
 
 def log_bytes(files: Sequence[str]) -> float:

@@ -339,7 +339,8 @@ class LoadReader:
             return
         fates, definitions = table_fates(query), self._definitions
         if definitions is not None:
-            before, failure = definitions.changes, definitions.follow(event, query, fates)
+            before = definitions.changes
+            failure = definitions.follow(event, query, fates)
             if failure is not None:
                 self.notes[failure] = self.notes.get(failure, 0) + 1
             fates = list(filter(definitions.happened, fates))

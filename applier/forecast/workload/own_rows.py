@@ -25,8 +25,8 @@ from applier.binlog.table_map import TableMap
 from applier.errors import InputError
 from applier.forecast.inventory.facts import OwnRows, TableFacts
 from applier.forecast.workload.row_counts import image_columns
-from applier.forecast.workload.sampled_rows import ForEachHead, beginning, can_be_read_again
-from applier.forecast.workload.table_fates import TableFate, table_fates
+from applier.forecast.workload.sampled_rows import ForEachHead, beginning
+from applier.forecast.workload.table_fates import TableFate
 from lookup.table import TableDefinition
 
 FEWEST_CHANGES = 100
@@ -56,7 +56,7 @@ def with_own_rows(
         return found, []
     seen = OwnRowsReader(names)
     with suppress(InputError, OSError):
-        seen.read([file for file in files if can_be_read_again(file)])
+        seen.read(files)
     said = []
     for name, share, own in seen.found():
         found[name] = replace(found[name], own_rows=own)
@@ -91,22 +91,17 @@ class OwnRowsReader:
 
     def read(self, files: Sequence[str]) -> None:
         """The beginning of a log. Raises InputError, OSError."""
-        for event, head, table_map in beginning(files, self._follow_ddl):
+        for event, head, table_map in beginning(files, self._follow):
             if table_map.full_name in self._rows:
                 self._take(event, head, table_map)
 
-    def _follow_ddl(self, _event: Event, query: Query) -> None:
-        for fate in table_fates(query):
-            self._follow(fate)
-
-    def _follow(self, fate: TableFate) -> None:
-        """A table is emptied, or its rows come along to another name."""
-        if fate.renamed_to in self._rows:
-            self._rows[fate.renamed_to].take_over(self._rows.get(fate.table))
-        if not fate.if_missing:
-            for name, table in self._rows.items():
-                if name == fate.table or fate.is_in_database(name):
-                    table.empty()
+    def _follow(self, _event: Event, _query: Query, fates: Iterable[TableFate]) -> None:
+        """Tables are emptied, or their rows come along to another name."""
+        for fate in fates:
+            if fate.renamed_to in self._rows:
+                self._rows[fate.renamed_to].take_over(self._rows.get(fate.table))
+            for name in filter(fate.empties, self._rows):
+                self._rows[name].empty()
 
     def _take(self, event: Event, head: RowsHead, table_map: TableMap) -> None:
         read = self._readers.of(head, table_map)

@@ -4,7 +4,7 @@ rows itself and nobody else can count them: a job fills a table and changes it b
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -17,9 +17,9 @@ from applier.errors import InputError
 from applier.forecast.inventory.key_places import Values
 from applier.forecast.inventory.value_counts import Counted, TableKey
 from applier.forecast.workload.own_rows import whole_rows
-from applier.forecast.workload.sampled_rows import ForEachHead, beginning, can_be_read_again
+from applier.forecast.workload.sampled_rows import ForEachHead, beginning
 from applier.forecast.workload.schema import Schema
-from applier.forecast.workload.table_fates import TableFate, table_fates
+from applier.forecast.workload.table_fates import TableFate
 from lookup.table import Key
 
 Move = tuple[Values | None, Values | None]
@@ -37,7 +37,7 @@ def with_own_values(counted: Counted, schema: Schema, files: Sequence[str]) -> C
     if not seen.tables:
         return counted
     with suppress(InputError, OSError):  # who reads the whole log says why
-        seen.read([file for file in files if can_be_read_again(file)])
+        seen.read(files)
     known = set[TableKey]()
     for table, one in seen.tables.items():
         is_known = one.looked_up > 0 and one.others <= MOST_OTHERS * one.looked_up
@@ -50,10 +50,11 @@ def with_own_values(counted: Counted, schema: Schema, files: Sequence[str]) -> C
 
 
 class _KeyRows:
-    """The rows that the log has written into a table, by their values of one key."""
+    """The rows that the log has written into a table of so many columns, by their values of one
+    key."""
 
-    def __init__(self, key: Key) -> None:
-        self.key = key
+    def __init__(self, key: Key, columns: int) -> None:
+        self.key, self.columns = key, columns
         self.rows = Counter[Values]()
         self.moves: list[Move] = []
         """Of the statement at hand."""
@@ -68,6 +69,12 @@ class _KeyRows:
 
     def value(self, row: Sequence[Any]) -> Values:
         return tuple([row[at] for at in self.key.columns])
+
+    def take_over(self, other: _KeyRows | None) -> None:
+        """The rows are those of another table; of one with another key, or that is not followed,
+        none are known."""
+        is_alike = other is not None and other.key.columns == self.key.columns
+        self.rows = other.rows if other is not None and is_alike else Counter()
 
     def look_up(self, value: Values) -> None:
         there = self.rows[value]
@@ -93,40 +100,31 @@ class _OwnValues:
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
         self.tables: dict[str, _KeyRows] = {}
-        self._widths: dict[str, int] = {}
-        """Columns of each table."""
         for table, one in schema.facts.items():
             whole = tuple(range(len(one.definition.columns)))
             key = schema.key_of(table, whole) if one.rows is None else None
             if key is not None and not one.known(key):
-                self.tables[table], self._widths[table] = _KeyRows(key), len(whole)
+                self.tables[table] = _KeyRows(key, len(whole))
         self._rows = ForEachHead(whole_rows)
         self._hashes = ForEachHead(self._looks_up_at_once)
 
     def read(self, files: Sequence[str]) -> None:
         """Raises InputError, OSError."""
-        for event, head, table_map in beginning(files, self._follow_ddl):
+        for event, head, table_map in beginning(files, self._follow):
             table = self.tables.get(table_map.full_name)
             if table is not None:
                 self._take(table, event, head, table_map)
 
-    def _follow_ddl(self, _event: Event, query: Query) -> None:
-        for fate in table_fates(query):
-            self._follow(fate)
-
-    def _follow(self, fate: TableFate) -> None:
-        """A table is emptied, or its rows come along to another name."""
-        moved = self.tables.get(fate.table)
-        if fate.renamed_to in self.tables:
-            there = self.tables[fate.renamed_to]
-            is_alike = moved is not None and moved.key.columns == there.key.columns
-            there.rows = moved.rows.copy() if moved is not None and is_alike else Counter()
-        for name, one in self.tables.items():
-            if not fate.if_missing and (name == fate.table or fate.is_in_database(name)):
-                one.rows.clear()
+    def _follow(self, _event: Event, _query: Query, fates: Iterable[TableFate]) -> None:
+        """Tables are emptied, or their rows come along to another name."""
+        for fate in fates:
+            if fate.renamed_to in self.tables:
+                self.tables[fate.renamed_to].take_over(self.tables.get(fate.table))
+            for name in filter(fate.empties, self.tables):
+                self.tables[name].rows = Counter()
 
     def _take(self, table: _KeyRows, event: Event, head: RowsHead, table_map: TableMap) -> None:
-        if len(table_map.columns) != self._widths[table_map.full_name]:
+        if len(table_map.columns) != table.columns:
             return  # before or behind the definition that is followed
         read = self._rows.of(head, table_map)
         if read is None:  # images that are not whole tell no rows apart

@@ -16,7 +16,7 @@ from applier.binlog.rows import RowsHead
 from applier.binlog.rows_context import RowsContext, as_it_is
 from applier.binlog.table_map import TableMap
 from applier.forecast.workload.ranges import transaction_behind
-from applier.forecast.workload.table_fates import ddl_in
+from applier.forecast.workload.table_fates import TableFate, ddl_in, table_fates
 from applier.remote import address_of
 from applier.sources import STANDARD_INPUT, open_at
 
@@ -80,18 +80,20 @@ def rows_events(
 
 
 def beginning(
-    files: Sequence[str], ddl: Callable[[Event, Query], None]
+    files: Sequence[str], ddl: Callable[[Event, Query, list[TableFate]], object]
 ) -> Iterator[tuple[Event, RowsHead, TableMap]]:
-    """Rows events of the first BEGINNING_BYTES of a log; `ddl` is shown the statements between them
-    that may be DDL. Raises InputError, OSError."""
-    if not files:
+    """Rows events of the first BEGINNING_BYTES of a log, of its files that can be read again; `ddl`
+    is shown the statements between them that may be DDL, with what they make of whole tables.
+    Raises InputError, OSError."""
+    readable = [file for file in files if can_be_read_again(file)]
+    if not readable:
         return
-    reader = LogReader(files)
+    reader = LogReader(readable)
 
     def seen(event: Event) -> None:
         query = None if reader.format is None else ddl_in(event, reader.format)
         if query is not None:
-            ddl(event, query)
+            ddl(event, query, table_fates(query))
 
     yield from rows_events(reader, BEGINNING_BYTES, seen)
 

@@ -40,6 +40,10 @@ class TableFate(NamedTuple):
     is_known: bool = True
     if_missing: bool = False
 
+    def empties(self, table: str) -> bool:
+        """Whether a table of this name has none of its rows behind it for certain."""
+        return not self.if_missing and (table == self.table or self.is_in_database(table))
+
     def is_in_database(self, table: str) -> bool:
         """Whether a table is one of those in `database`."""
         return bool(self.database) and table.startswith(f"{self.database}.")
