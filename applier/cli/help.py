@@ -33,7 +33,7 @@ GROUPS = {
         --verify --with-routines --without-accounts --gtid-mode --info-repository --set --my-cnf
         --tolerance --durable
         --innodb-flush-log-at-trx-commit --log-replica-updates --buffer-pool --redo-log --cores
-        --read-latency --sync-latency --iops
+        --read-latency --sync-latency --iops --table-open-cache --table-open-cache-instances
     """,
     "Target": """
         --into --apply --batch --gtid --disable-log-bin --replay-id --force --dry-run --dir

@@ -18,6 +18,7 @@ from applier.forecast.answers.summary import summarize
 from applier.forecast.inventory.facts import TableFacts, table_bytes
 from applier.forecast.inventory.redo_log import MOST_REDO, oldest_change_bytes
 from applier.forecast.inventory.rows_file import with_counts
+from applier.forecast.inventory.table_cache import TableCache
 from applier.forecast.inventory.value_counts import CountRows
 from applier.forecast.lag.compiled import compiled_steps
 from applier.forecast.lag.fixes import fixes
@@ -335,6 +336,9 @@ def _base(rules: ServerRules, row_search: frozenset[str] | None, known: Conditio
         binary_log=bool(known["log_replica_updates"]),
         pool_bytes=float(known["buffer_pool"]),
         redo_log_bytes=known.get("redo_log", inf),
+        table_cache=TableCache(
+            float(known["table_open_cache"]), known.get("table_open_cache_instances", 1)
+        ),
         read_seconds=known["read_latency"],
         sync_seconds=known["sync_latency"],
         reads_per_second=known["iops"] or inf,

@@ -43,7 +43,8 @@ def forecast(
     fix it.
 
     Options are those of `binlag forecast`. `settings`: replica settings by option name, for example
-    `{"buffer_pool": 8 * 2**30}`. They are `buffer_pool` and `redo_log` (bytes), `cores`,
+    `{"buffer_pool": 8 * 2**30}`. They are `buffer_pool` and `redo_log` (bytes), `table_open_cache`,
+    `table_open_cache_instances`, `cores`,
     `read_latency` and `sync_latency` (seconds), `iops`, `innodb_flush_log_at_trx_commit`,
     `sync_binlog`, `log_replica_updates` and `parallel_type`. `schema` is a dump or a live server.
     `summary()` of the result is what --json prints. Raises InputError for what cannot be read,

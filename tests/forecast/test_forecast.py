@@ -20,9 +20,11 @@ from applier.forecast.prices.calibration import (
     COORDINATOR,
     HAND_OVER,
     LACKS,
+    NO_TABLE_OPENS,
     OF_A_DOUBLING,
     PAGE_READ,
     PAGE_WRITE,
+    TABLE_OPEN,
     TimePrice,
     default_calibration,
     load_calibration,
@@ -298,13 +300,16 @@ def test_a_calibration_of_format_3_is_read_without_its_prices_of_full_indexes(
     old["units"]["full index"] = old["units"]["full leaf"] = {"seconds": 1, "low": 1, "high": 1}
     path.write_text(json.dumps(old))
     found = load_calibration(path)
-    assert found.prices == calibration().prices
+    opens = default_calibration(found.rules_name).prices[TABLE_OPEN]
+    assert opens > 0
+    assert found.prices == calibration().prices.with_more(TABLE_OPEN, opens)
     assert found.assumed == (
         "the calibration is of format 3: splits of full indexes are not priced",
         f"the calibration is of format 3: {LACKS[4]}",
         f"the calibration is of format 3: {LACKS[5]}",
         f"the calibration is of format 3: {LACKS[6]}",
         f"the calibration is of format 3: {LACKS[7]}",
+        f"the calibration is of format 3: {LACKS[NO_TABLE_OPENS]}",
     )
 
 
@@ -320,7 +325,8 @@ def test_the_price_of_a_far_page_is_made_that_of_a_doubling(
     assert found.prices["far page"] == pytest.approx(2e-6 * part)
     assert found.high["far page"] == pytest.approx(3e-6 * part)
     assert found.assumed == tuple(
-        f"the calibration is of format {form}: {LACKS[lacking]}" for lacking in range(form, 8)
+        f"the calibration is of format {form}: {LACKS[lacking]}"
+        for lacking in (*range(form, 8), NO_TABLE_OPENS)
     )
 
 

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 SETTINGS = (
     "cores", "buffer_pool", "redo_log", "read_latency", "sync_latency", "iops",
+    "table_open_cache", "table_open_cache_instances",
     "innodb_flush_log_at_trx_commit", "sync_binlog", "log_replica_updates", "parallel_type",
 )  # fmt: skip
 """Options of the replica that go by the names of `conditions.KINDS`."""
@@ -61,7 +62,7 @@ _PLACEMENTS = ("anywhere", "oldest", "newest")
 WHAT_IF_HELP = (
     "Also forecast with this changed (repeatable; join several by +): primary-key[:D.T], gipk, "
     "index=N, row-search=LIST, minimal-image, event-size=BYTES, workers=N, rows=FACTOR, durable, "
-    "relaxed, buffer-pool=SIZE, redo-log=SIZE, cores=N. [default: primary-key]"
+    "relaxed, buffer-pool=SIZE, redo-log=SIZE, table-open-cache=N, cores=N. [default: primary-key]"
 )
 
 

@@ -82,6 +82,18 @@ _OPTIONS = (
         help=f"All files of InnoDB's redo log of a 5.6 or 5.7 together: 96M, 2G. {LIVE}",
     ),
     click.option(
+        "--table-open-cache",
+        type=click.IntRange(1),
+        metavar="N",
+        help=f"Tables that are kept open. {LIVE}",
+    ),
+    click.option(
+        "--table-open-cache-instances",
+        type=click.IntRange(1, 64),
+        metavar="N",
+        help=f"Parts of that cache, of which a worker uses one. {LIVE}",
+    ),
+    click.option(
         "--cores", type=click.IntRange(1), metavar="N", help=f"Of the replica's machine. {MACHINE}"
     ),
     click.option(

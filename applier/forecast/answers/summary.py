@@ -57,6 +57,8 @@ def scenario_dict(run: ScenarioRun, log_seconds: float) -> dict[str, Any]:
         "page_read_seconds": run.page_seconds,
         "redo_log_writes": run.redo_writes,
         "redo_log_seconds": run.redo_seconds,
+        "table_opens": run.table_opens,
+        "table_open_seconds": run.table_open_seconds,
         "retries": run.retries,
     }
 

@@ -100,6 +100,7 @@ def _current(one: Mapping[str, Any]) -> str:
 PARTS = {
     "commits": "commits",
     "statements": "statements in the log's text",
+    "table opens": "tables that are opened again",
     "changes": "changes to rows",
 }
 """What applying consists of but for finding rows -> in words."""
@@ -132,6 +133,13 @@ def split(summary: Mapping[str, Any]) -> str:
             f", {redo / replica['apply_seconds']:.0%} of it to wait for"
             f" {replica['redo_log_writes']:,.0f} pages that must be written before the redo log is"
             " full (innodb_log_file_size)"
+        )
+    opens = replica["table_open_seconds"]
+    if opens > NAMED_SHARE * replica["apply_seconds"]:
+        text += (
+            f", {opens / replica['apply_seconds']:.0%} of it to open tables again,"
+            f" {replica['table_opens']:,.0f} times, since more are in use than a worker keeps open"
+            " (table_open_cache)"
         )
     return lock_sentence(replica["retries"]) + (
         f"{text}, {replica['lookup_seconds'] / replica['apply_seconds']:.0%} of it to find rows."

@@ -11,6 +11,7 @@ from math import isnan
 from typing import NamedTuple
 
 from applier.forecast.inventory.pool_rules import part_in_time
+from applier.forecast.lag.open_tables import CACHE_NUMBERS, OpenTables, has_to_open
 from applier.forecast.prices.units import EVENTS_AROUND, EVENTS_OF_ROWS
 from applier.timing.clock_steps import Clock, take
 from applier.timing.lag import START, add_lag
@@ -18,11 +19,13 @@ from applier.timing.lag import START, add_lag
 (
     FACTOR, SYNC, HISTORY, PURGE_SECONDS, USUAL_SECONDS, PAGE_PROCESSOR, PAGE_WAITING, PAGE_ROOM,
     PAGE_WRITE, READY, DONE, END_LAG, SECONDS, LOOKUP, SPAN, PAGE_READS, PAGE_SECONDS, PAGE_WRITES,
-    WRITE_SECONDS, HISTORY_SECONDS, LEVEL_AT, RUN_NUMBERS,
-) = range(22)  # fmt: skip
+    WRITE_SECONDS, HISTORY_SECONDS, LEVEL_AT, TABLE_OPEN, OPEN_TABLES, CACHE, TABLE_OPENS,
+    RUN_NUMBERS,
+) = range(26)  # fmt: skip
 """Places in `Run.numbers`: settings, then what was found so far. HISTORY: seconds more of a
 transaction that leaves old rows behind; PURGE_SECONDS, USUAL_SECONDS: as in `Splits`. LEVEL_AT is
-NaN while the replica never was level."""
+NaN while the replica never was level. TABLE_OPEN: seconds to open a table; OPEN_TABLES: those that
+a cache of them holds; CACHE: the one that the next transaction uses."""
 
 
 class Turns(NamedTuple):
@@ -87,11 +90,13 @@ def no_prices() -> PartPrices:
 
 class Run(NamedTuple):
     """A scenario's numbers. `saturated`: a clock that never waits for the source, which goes
-    along where there are several workers. `turn` is a row to work in."""
+    along where there are several workers. `open_tables`: those that its workers have open. `turn`
+    is a row to work in."""
 
     numbers: array[float]
     clock: Clock
     saturated: Clock
+    open_tables: OpenTables
     curve: array[float]
     values: array[float]
     turn: array[float]
@@ -124,11 +129,13 @@ def apply(turns: Turns, parts: Parts, prices: PartPrices, run: Run, outcome: Out
     """Applies transactions in the log's order."""
     numbers = run.numbers
     part = database = 0
+    caches = len(run.open_tables.ends) // CACHE_NUMBERS
+    follows_tables = len(run.open_tables.older) > numbers[OPEN_TABLES] * caches
     for at in range(len(turns.arrival)):
         seconds, lookup = turns.base[at] * numbers[FACTOR], 0.0
         pages, waits, writes = 0.0, 0.0, 0.0
         scanned, scan, marked, history = -1, 0.0, 0.0, 0
-        splits, crowding = 0.0, 0.0
+        splits, crowding, opens = 0.0, 0.0, 0
         while part < turns.part_end[at]:
             price = parts.price[part]
             seconds += prices.seconds[price] + parts.row_bytes[part] * prices.byte_seconds[price]
@@ -141,11 +148,15 @@ def apply(turns: Turns, parts: Parts, prices: PartPrices, run: Run, outcome: Out
                 pages += parts.pages[part]
                 waits += parts.waits[part]
                 writes += parts.writes[part]
+            if follows_tables:
+                opens += has_to_open(
+                    run.open_tables, int(numbers[CACHE]), prices.table[price], numbers[OPEN_TABLES]
+                )
             if prices.scanned[price] >= 0 and prices.lookup[price] >= scan:
                 scanned, scan = prices.scanned[price], prices.lookup[price]
             part += 1
         left_behind = history * numbers[HISTORY]
-        seconds += left_behind
+        seconds += left_behind + opens * numbers[TABLE_OPEN]
         stopped = writes * numbers[PAGE_WRITE]
         waiting = waits * numbers[PAGE_WAITING]
         read = pages * numbers[PAGE_PROCESSOR] + waiting
@@ -173,6 +184,8 @@ def apply(turns: Turns, parts: Parts, prices: PartPrices, run: Run, outcome: Out
         outcome.seconds[at] = seconds + page_cost + numbers[SYNC]
         outcome.lookup[at] = lookup
         outcome.lag[at] = _one(run, turns.arrival[at], turns.databases)
+        numbers[CACHE] = (numbers[CACHE] + 1) % caches
+        numbers[TABLE_OPENS] += opens
         numbers[LOOKUP] += lookup
         numbers[HISTORY_SECONDS] += left_behind
         numbers[PAGE_READS] += pages

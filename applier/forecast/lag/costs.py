@@ -112,6 +112,11 @@ class TableCharges:
         return pair
 
     @property
+    def tables(self) -> int:
+        """How many there are."""
+        return len(self._tables)
+
+    @property
     def names(self) -> list[str]:
         """The table of each place."""
         return list(self._tables)

@@ -144,7 +144,11 @@ class Forecast:
         factor = self.base.scenario.factor
         commits = self.transactions * (self._transaction * factor + self.base.sync)
         commits += self.base.history_seconds
-        return {"commits": commits, "statements": self.statement_seconds * factor}
+        return {
+            "commits": commits,
+            "statements": self.statement_seconds * factor,
+            "table opens": self.base.table_open_seconds,
+        }
 
     def add(self, load: TransactionLoad) -> None:
         """Takes in the next transaction of the log. It counts from the next `flush` on."""
@@ -216,9 +220,10 @@ class Forecast:
         self._apply(batch, turns, lambda work: found)
 
     def _make_known(self) -> None:
-        """The clocks have room for all databases and domains so far."""
+        """The scenarios have room for all tables, databases and domains so far."""
         gathered = self._gathered
         for run in self.runs:
+            run.know_tables(self._charges.tables)
             for clock in (run.clock, run.saturated):
                 clock.know_databases(len(gathered.database_places))
                 clock.know_domains(len(gathered.domain_places))

@@ -8,6 +8,7 @@ from math import inf, isnan, nan
 
 from applier.forecast.inventory.pool import NO_READS, PageReads
 from applier.forecast.lag import apply_steps as steps
+from applier.forecast.lag.open_tables import know_tables, no_tables
 from applier.forecast.prices.calibration import (
     PAGE_READ,
     PAGE_ROOM,
@@ -55,10 +56,12 @@ class ScenarioRun:
         numbers[steps.PAGE_WAITING] = waiting * scenario.factor
         numbers[steps.PAGE_ROOM] = shared[PAGE_ROOM].processor * scenario.factor
         numbers[steps.PAGE_WRITE] = scenario.page_write_seconds(shared) * scenario.factor
+        numbers[steps.TABLE_OPEN] = pricer.prices["table open"] * scenario.factor
+        numbers[steps.OPEN_TABLES] = scenario.tables_of_a_cache
         numbers[steps.READY], numbers[steps.LEVEL_AT] = -inf, nan
         self.numbers = steps.Run(
-            array("d", numbers), self.clock.numbers, self.saturated.numbers, self.curve.numbers,
-            self.curve.all_values,
+            array("d", numbers), self.clock.numbers, self.saturated.numbers,
+            no_tables(scenario.table_caches), self.curve.numbers, self.curve.all_values,
             array("d", [0.0] * TURN_NUMBERS),
         )  # fmt: skip
         self.prices = steps.no_prices()
@@ -85,6 +88,20 @@ class ScenarioRun:
     def history_seconds(self) -> float:
         """What transactions take more that leave old rows behind, in one worker."""
         return self._number(steps.HISTORY_SECONDS)
+
+    @property
+    def table_opens(self) -> float:
+        """Tables that workers had to open again since their cache was full of others."""
+        return self._number(steps.TABLE_OPENS)
+
+    @property
+    def table_open_seconds(self) -> float:
+        """What that takes one worker."""
+        return self.table_opens * self._number(steps.TABLE_OPEN)
+
+    def know_tables(self, count: int) -> None:
+        """The log has so many tables."""
+        know_tables(self.numbers.open_tables, count)
 
     @property
     def lookup(self) -> float:

@@ -26,7 +26,7 @@ from applier.timing.worker_rules import WORKER_RULES
 from applier.whole_file import write_whole
 from lookup.versions import rules_for
 
-FORMAT = 12
+FORMAT = 13
 """1 lacked prices (of a statement, of a read behind a deleted row of its value), and its others
 were too high for it; LACKS says of the others what is not in them."""
 HINT = "write a new one with `binlag measure --output FILE`"
@@ -85,6 +85,7 @@ LACKS = {
     9: "what workers cost each other is as much as it was elsewhere",
     10: "what workers cost each other is as much as it was elsewhere",
     11: "a page that is written before the redo log is full costs what the shipped prices say",
+    12: "a table that is opened again costs what the shipped prices say",
 }
 NO_WRITES = 8
 """Up to this format there was no price of a page write; it is for pools with `most_written`."""
@@ -93,6 +94,8 @@ NO_HAND_OVER, NO_CROWDING = 9, 10
 and 5.7's."""
 NO_REDO_WRITES = 11
 """Up to this format a redo log never was full: the price of a page write was MariaDB's."""
+NO_TABLE_OPENS, TABLE_OPEN = 12, "table open"
+"""Up to this format no table was opened again."""
 UNMEASURED_READS = 5
 """Up to this format the price of a page read was one that had been assumed."""
 ONE_FAR_PRICE, OF_A_DOUBLING = 6, 0.4
@@ -240,9 +243,7 @@ class Calibration:
     def as_dict(self) -> dict[str, Any]:
         """As it is saved."""
         units = {
-            name: {"seconds": self.prices[name], "low": self.low[name], "high": self.high[name]}
-            for name in UNITS
-            if self.high[name] > 0 or name in self.shown
+            name: _unit(self, name) for name in UNITS if self.high[name] > 0 or name in self.shown
         }
         return {
             "format": FORMAT,
@@ -307,6 +308,15 @@ def default_calibration(rules_name: str) -> Calibration:
     return replace(_of(json.loads(text), f"the default for {name}"), ships=True)
 
 
+def _unit(calibration: Calibration, name: str) -> dict[str, float]:
+    """A unit's price, as it is saved."""
+    return {
+        "seconds": calibration.prices[name],
+        "low": calibration.low[name],
+        "high": calibration.high[name],
+    }
+
+
 def _of(data: dict[str, Any], source: str) -> Calibration:
     form, units = data["format"], data["units"]
     if form != FORMAT and form not in LACKS:
@@ -324,6 +334,8 @@ def _of(data: dict[str, Any], source: str) -> Calibration:
     assumed = tuple(f"the calibration is of format {form}: {what}" for what in lacking)
     if lacking:
         units = {name: one for name, one in units.items() if name not in SPLITS_OF_ALL_VISITS}
+    if form <= NO_TABLE_OPENS:
+        units = units | {TABLE_OPEN: _unit(default_calibration(rules_name), TABLE_OPEN)}
     unknown = [name for name in units if name not in UNITS]
     shared = {
         name: TimePrice(float(one["processor"]), float(one["waiting"]))

@@ -144,6 +144,12 @@ KINDS: dict[str, SettingKind] = {
         times="innodb_log_files_in_group",
         some=True,
     ),
+    "table_open_cache": SettingKind("tables that are kept open", ("table_open_cache",)),
+    "table_open_cache_instances": SettingKind(
+        "parts of table_open_cache, of which a worker uses one",
+        ("table_open_cache_instances",),
+        some=True,
+    ),
     "cores": SettingKind("cores"),
     "read_latency": SettingKind("a read of a page", (), span, _shown_span),
     "sync_latency": SettingKind("a sync of a log at a commit", (), span, _shown_span),
@@ -152,14 +158,20 @@ KINDS: dict[str, SettingKind] = {
 """Name in --json and of the option -> what it is."""
 
 _CLASSIC = {"log_replica_updates": False, "sync_binlog": 0, "dependency_tracking": "COMMIT_ORDER"}
-_OLD = {**_CLASSIC, "redo_log": 2 * 48 * MIB}
+_OLD = {**_CLASSIC, "redo_log": 2 * 48 * MIB, "table_open_cache": 2_000}
+_NEW = {
+    "log_replica_updates": True,
+    "sync_binlog": 1,
+    "table_open_cache": 4_000,
+    "table_open_cache_instances": 16,
+}
 DEFAULTS: dict[str, dict[str, Any]] = {
-    "5.6": _OLD,
-    "5.7": {**_OLD, "sync_binlog": 1},
-    "8.0": {"log_replica_updates": True, "sync_binlog": 1, "dependency_tracking": "COMMIT_ORDER"},
-    "8.4": {"log_replica_updates": True, "sync_binlog": 1, "dependency_tracking": "WRITESET"},
-    "9.7": {"log_replica_updates": True, "sync_binlog": 1, "dependency_tracking": "WRITESET"},
-    "mariadb": {**_CLASSIC, "preserve_commit_order": True},
+    "5.6": {**_OLD, "table_open_cache_instances": 1},
+    "5.7": {**_OLD, "sync_binlog": 1, "table_open_cache_instances": 16},
+    "8.0": {**_NEW, "dependency_tracking": "COMMIT_ORDER"},
+    "8.4": {**_NEW, "dependency_tracking": "WRITESET"},
+    "9.7": {**_NEW, "dependency_tracking": "WRITESET"},
+    "mariadb": {**_CLASSIC, "preserve_commit_order": True, "table_open_cache": 2_000},
 }
 """Row of `lookup.versions.RULES` -> its defaults; those of workers are `scheduling.RULES`'."""
 BEFORE: dict[str, tuple[tuple[int, int, int], dict[str, Any]]] = {
@@ -174,6 +186,13 @@ LEAST_BUFFER_POOL_BYTES = MIB
 """No server has less; MySQL makes 5 MiB of it (innodb_buffer_pool_size)."""
 LEAST_REDO_LOG_BYTES = 2 * MIB
 """Two files of 1 MiB (innodb_log_file_size of 5.6; 5.7 asks for 4)."""
+LEAST = {
+    "workers": 0,
+    "cores": 1,
+    "sync_binlog": 0,
+    "table_open_cache": 1,
+    "table_open_cache_instances": 1,
+}
 EVERYWHERE = {"innodb_flush_log_at_trx_commit": 1, "buffer_pool": 128 * MIB}
 
 
@@ -383,7 +402,7 @@ def _option(name: str) -> str:
 
 def _checked(name: str, value: Any) -> Any:
     """A value within its range. Raises UsageError."""
-    least = {"workers": 0, "cores": 1, "sync_binlog": 0}.get(name)
+    least = LEAST.get(name)
     option = _option(name)
     if name == "redo_log" and not LEAST_REDO_LOG_BYTES <= value < math.inf:
         raise UsageError(

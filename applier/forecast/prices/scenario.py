@@ -6,7 +6,7 @@ events. It never changes the log's traffic: the same rows are changed at the sam
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import inf, isfinite
 
@@ -14,6 +14,7 @@ from applier.error_codes import Code
 from applier.errors import UsageError
 from applier.forecast.inventory.pool import BufferPool
 from applier.forecast.inventory.pool_rules import POOL_RULES, PoolRules
+from applier.forecast.inventory.table_cache import TABLE_CACHE_RULES, UNLIMITED, TableCache
 from applier.forecast.prices.calibration import (
     BESIDE,
     COORDINATOR,
@@ -50,6 +51,7 @@ WHAT_IFS = {
     "relaxed": "innodb_flush_log_at_trx_commit=2 and sync_binlog=0",
     "buffer-pool": "buffer-pool=8G: another innodb_buffer_pool_size",
     "redo-log": "redo-log=2G: another redo log of a 5.6 or 5.7, all of its files together",
+    "table-open-cache": "table-open-cache=8000: another table_open_cache",
     "cores": "cores=8: another number of processor cores",
 }
 """Name -> what it does, as in --help."""
@@ -102,6 +104,7 @@ class Scenario:
     reads_per_second: float = inf
     sync_seconds: float | None = None
     """For a sync of one log, instead of the calibration's."""
+    table_cache: TableCache = UNLIMITED
 
     def machine(self, shared: Mapping[str, TimePrice], priced_syncs: float = 0.0) -> Machine:
         """What its workers share, at these prices; the price of a transaction holds `priced_syncs`
@@ -134,6 +137,16 @@ class Scenario:
         if self.pool_rules.waits_for_redo:
             return page_write_at(shared, self.sync_price(shared[SYNC])).waiting
         return shared[PAGE_WRITE].waiting
+
+    @property
+    def tables_of_a_cache(self) -> float:
+        """The log's tables that stay open for a worker, or for several that share a cache."""
+        return self.table_cache.tables_of_the_log(TABLE_CACHE_RULES[self.rules.name])
+
+    @property
+    def table_caches(self) -> int:
+        """Instances of the cache of open tables that workers use."""
+        return min(self.workers, self.table_cache.instances)
 
     @property
     def follows_pages(self) -> bool:
@@ -203,7 +216,7 @@ class Scenario:
             self, name="", factor=1.0, found_at_once=False, in_turn=False, workers=1,
             preserve_order=True, parallel_type=LOGICAL_CLOCK,
             cores=inf, syncs=0.0, binary_log=True, read_seconds=None, reads_per_second=inf,
-            sync_seconds=None,
+            sync_seconds=None, table_cache=UNLIMITED,
         )  # fmt: skip
 
     @property
@@ -268,20 +281,6 @@ def _one(scenario: Scenario, word: str, value: str, table: str) -> Scenario:
                     hint="see --server",
                 )
             return replace(scenario, row_search=parse_row_search(value))
-        if word == "minimal-image":
-            return replace(scenario, minimal_image=True)
-        if word == "event-size":
-            return replace(scenario, event_bytes=int(_number(value, 256)))
-        if word == "workers":
-            return replace(scenario, workers=int(_number(value, 1, MOST_WORKERS)))
-        if word == "rows":
-            return replace(scenario, row_factor=_number(value, 0))
-        if word == "durable":
-            return replace(scenario, syncs=commit_syncs(1, 1, logs=scenario.binary_log))
-        if word == "relaxed":
-            return replace(scenario, syncs=0.0)
-        if word == "buffer-pool":
-            return replace(scenario, pool_bytes=float(size(value)))
         if word == "redo-log":
             if not scenario.pool_rules.waits_for_redo:
                 raise UsageError(
@@ -291,8 +290,8 @@ def _one(scenario: Scenario, word: str, value: str, table: str) -> Scenario:
                     hint="see --server",
                 )
             return replace(scenario, redo_log_bytes=float(size(value)))
-        if word == "cores":
-            return replace(scenario, cores=_number(value, 1, MOST_WORKERS))
+        if word in _ALWAYS:
+            return _ALWAYS[word](scenario, value)
     except ValueError as error:
         raise UsageError(f"--what-if {word}: {error}", code=Code.OPTION_VALUE) from None
     raise UsageError(
@@ -300,6 +299,24 @@ def _one(scenario: Scenario, word: str, value: str, table: str) -> Scenario:
         code=Code.OPTION_VALUE,
         hint=f"{did_you_mean(word, WHAT_IFS) or ''} use one of {', '.join(WHAT_IFS)}".strip(),
     )
+
+
+def _more_tables(scenario: Scenario, value: str) -> Scenario:
+    return replace(scenario, table_cache=replace(scenario.table_cache, tables=_number(value, 1)))
+
+
+_ALWAYS: dict[str, Callable[[Scenario, str], Scenario]] = {
+    "minimal-image": lambda one, _: replace(one, minimal_image=True),
+    "event-size": lambda one, value: replace(one, event_bytes=int(_number(value, 256))),
+    "workers": lambda one, value: replace(one, workers=int(_number(value, 1, MOST_WORKERS))),
+    "rows": lambda one, value: replace(one, row_factor=_number(value, 0)),
+    "durable": lambda one, _: replace(one, syncs=commit_syncs(1, 1, logs=one.binary_log)),
+    "relaxed": lambda one, _: replace(one, syncs=0.0),
+    "buffer-pool": lambda one, value: replace(one, pool_bytes=float(size(value))),
+    "table-open-cache": _more_tables,
+    "cores": lambda one, value: replace(one, cores=_number(value, 1, MOST_WORKERS)),
+}
+"""What-ifs that any version and any table can have."""
 
 
 def _number(text: str, least: float, most: float = inf) -> float:
@@ -324,7 +341,7 @@ def _title(text: str) -> str:
         "workers": "workers",
         "rows": "rows, times", "row-search": "row search",
         "durable": "durable commits", "relaxed": "relaxed commits", "buffer-pool": "buffer pool",
-        "redo-log": "redo log",
+        "redo-log": "redo log", "table-open-cache": "table_open_cache",
     }  # fmt: skip
     titles = []
     for part in text.split("+"):

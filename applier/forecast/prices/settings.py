@@ -20,6 +20,8 @@ SOURCE, REPLICA = "source", "replica"
 MORE_WORKERS = (2, 4, 8, 16)
 LARGER_POOLS = (2, 4, 8, 16)
 """Times the buffer pool that there is."""
+LARGER_CACHES = (2, 4, 8, 16)
+"""Times the cache of open tables that there is."""
 FIXED_POOL = frozenset({"5.6"})
 """Servers that take the size of the buffer pool at their start only."""
 
@@ -77,6 +79,17 @@ def settings(now: Scenario) -> Iterator[Setting]:
             )
             sql = f"SET GLOBAL innodb_buffer_pool_size = {size};"
             yield Setting("buffer pool", what, REPLICA, sql, _pool(size))
+    if now.table_cache.tables != inf:
+        for times in LARGER_CACHES:
+            tables = int(now.table_cache.tables) * times
+            what = (
+                f"Keep {tables:,} tables open: each worker has its part of them"
+                " (table_open_cache_instances)."
+                if now.table_cache.instances > 1
+                else f"Keep {tables:,} tables open."
+            )
+            sql = f"SET GLOBAL table_open_cache = {tables};"
+            yield Setting("table cache", what, REPLICA, sql, _tables(tables))
     search = frozenset({INDEX_SCAN, HASH_SCAN})
     if now.rules.row_search_selectable and (now.row_search or now.rules.row_search) != search:
         sql = "SET GLOBAL slave_rows_search_algorithms = 'INDEX_SCAN,HASH_SCAN';"
@@ -95,6 +108,12 @@ def settings(now: Scenario) -> Iterator[Setting]:
 
 def _workers(number: int, parallel_type: str) -> Callable[[Scenario], Scenario]:
     return lambda scenario: replace(scenario, workers=number, parallel_type=parallel_type)
+
+
+def _tables(number: int) -> Callable[[Scenario], Scenario]:
+    return lambda scenario: replace(
+        scenario, table_cache=replace(scenario.table_cache, tables=float(number))
+    )
 
 
 def _pool(size: int) -> Callable[[Scenario], Scenario]:

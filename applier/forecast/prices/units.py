@@ -27,6 +27,10 @@ UNITS: dict[str, str] = {
         "one table that a transaction changes, by inserts, updates or deletes: a metadata lock, an"
         " undo log, what the processor's caches hold of it"
     ),
+    "table open": (
+        "one table that a worker opens since the cache of open tables was full of others"
+        " (table_open_cache)"
+    ),
     "statement": "one statement: its table map, tables opened, locked and closed again",
     "event": "one rows event: read, memory, end of a batch of rows",
     "byte": "one byte of row images in the log: read, unpack",
