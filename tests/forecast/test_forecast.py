@@ -410,3 +410,15 @@ def test_no_calibration(tmp_path: Path, text: str) -> None:
 def test_durations_are_for_people() -> None:
     told = [duration(value) for value in (0.00012, 0.012, 5, 600, 36_000, 900_000, "never")]
     assert told == ["0.12 ms", "12 ms", "5.0 s", "10 min", "10.0 h", "10.4 days", "never"]
+
+
+def test_the_words_of_a_fulltext_index_are_said_to_cost_nothing(tmp_path: Path) -> None:
+    tables = "CREATE DATABASE d; USE d; CREATE TABLE plain (a INT, b TEXT{});"
+    log = file(tmp_path, transaction(1, b"plain", WRITE, 1))
+    told = {}
+    for keys in ("", ", FULLTEXT KEY (b)"):
+        facts = facts_of_file(schema(tmp_path, tables.format(keys)))
+        plan = ForecastPlan(files=[log], facts=facts, server="8.0", calibration=calibration())
+        told[keys] = [text for text in run(plan).forecast.assumptions() if "FULLTEXT" in text]
+    assert not told[""]
+    assert len(told[", FULLTEXT KEY (b)"]) == 1

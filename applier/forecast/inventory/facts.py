@@ -108,6 +108,12 @@ class TableFacts:
         return max(self.duplicates.get(key.name, 1.0), 1.0)
 
     @property
+    def has_words(self) -> bool:
+        """Whether an index takes each word of a changed row: some 0.15 ms for 65 words, on a
+        9.7.4."""
+        return any(key.kind == "fulltext" for key in self.definition.keys)
+
+    @property
     def updated_entries(self) -> float | None:
         """Entries of secondary indexes that an update of a row writes or marks as deleted."""
         changes = self.index_changes
