@@ -65,9 +65,10 @@ class ServerRules:
     read_rnd_deleted for it."""
     invisible_columns: bool = True
     """A column may be INVISIBLE: from MySQL 8.0.23 and MariaDB 10.3 on."""
-    replace_keeps_children: bool = False
-    """REPLACE carries out no ON DELETE for a row whose referenced values the new one has, too: the
-    server and not InnoDB looks after foreign keys (seen on 9.7.4)."""
+    checks_foreign_keys: bool = False
+    """The server and not InnoDB looks after foreign keys (innodb_native_foreign_keys is OFF; seen
+    on 9.7.4): REPLACE carries out no ON DELETE for a row whose referenced values the new one has,
+    too, and rows of other tables are looked up for each updated row, whatever changes."""
     halves_statistics: bool = False
     """InnoDB says half the rows of a key's value, rounded down, at least 1 (rec_per_key of
     ha_innobase::info_low; seen on 5.6.24 and MariaDB 10.11.18), and information_schema goes by
@@ -117,7 +118,7 @@ RULES: dict[str, ServerRules] = {
             _IH,
             row_search_selectable=False,
             spatial_keys="with an SRID",
-            replace_keeps_children=True,
+            checks_foreign_keys=True,
         ),
         ServerRules(
             "mariadb",

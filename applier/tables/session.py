@@ -253,7 +253,7 @@ class StatementApplier:
                 raise unsupported(f"a backslash of two bytes from a client with {session.client}")
         session.lc_time_names = query.variables.lc_time_names or 0
         session.numbers = NumberSteps(*(query.variables.auto_increment or ()))
-        self.statement.replace_keeps_children = RULES[self.server].replace_keeps_children
+        self.statement.replace_keeps_children = RULES[self.server].checks_foreign_keys
         self.statement.cascades_fire = bool(query.variables.enable_cascade_triggers)
         self.statement.explicit_defaults_for_timestamp = self._explicit_defaults(query.variables)
 

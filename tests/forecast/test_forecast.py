@@ -20,11 +20,11 @@ from applier.forecast.prices.calibration import (
     COORDINATOR,
     HAND_OVER,
     LACKS,
+    NEW_UNITS,
     NO_TABLE_OPENS,
     OF_A_DOUBLING,
     PAGE_READ,
     PAGE_WRITE,
-    TABLE_OPEN,
     TimePrice,
     default_calibration,
     load_calibration,
@@ -300,9 +300,11 @@ def test_a_calibration_of_format_3_is_read_without_its_prices_of_full_indexes(
     old["units"]["full index"] = old["units"]["full leaf"] = {"seconds": 1, "low": 1, "high": 1}
     path.write_text(json.dumps(old))
     found = load_calibration(path)
-    opens = default_calibration(found.rules_name).prices[TABLE_OPEN]
-    assert opens > 0
-    assert found.prices == calibration().prices.with_more(TABLE_OPEN, opens)
+    expected, ships = calibration().prices, default_calibration(found.rules_name).prices
+    for unit in NEW_UNITS:
+        assert ships[unit] > 0
+        expected = expected.with_more(unit, ships[unit])
+    assert found.prices == expected
     assert found.assumed == (
         "the calibration is of format 3: splits of full indexes are not priced",
         f"the calibration is of format 3: {LACKS[4]}",

@@ -85,7 +85,7 @@ LACKS = {
     9: "what workers cost each other is as much as it was elsewhere",
     10: "what workers cost each other is as much as it was elsewhere",
     11: "a page that is written before the redo log is full costs what the shipped prices say",
-    12: "a table that is opened again costs what the shipped prices say",
+    12: "tables opened again and foreign keys cost what the shipped prices say",
 }
 NO_WRITES = 8
 """Up to this format there was no price of a page write; it is for pools with `most_written`."""
@@ -94,8 +94,8 @@ NO_HAND_OVER, NO_CROWDING = 9, 10
 and 5.7's."""
 NO_REDO_WRITES = 11
 """Up to this format a redo log never was full: the price of a page write was MariaDB's."""
-NO_TABLE_OPENS, TABLE_OPEN = 12, "table open"
-"""Up to this format no table was opened again."""
+NO_TABLE_OPENS, NEW_UNITS = 12, ("table open", "foreign key")
+"""Up to this format nobody priced these."""
 UNMEASURED_READS = 5
 """Up to this format the price of a page read was one that had been assumed."""
 ONE_FAR_PRICE, OF_A_DOUBLING = 6, 0.4
@@ -335,7 +335,8 @@ def _of(data: dict[str, Any], source: str) -> Calibration:
     if lacking:
         units = {name: one for name, one in units.items() if name not in SPLITS_OF_ALL_VISITS}
     if form <= NO_TABLE_OPENS:
-        units = units | {TABLE_OPEN: _unit(default_calibration(rules_name), TABLE_OPEN)}
+        usual = default_calibration(rules_name)
+        units = units | {name: _unit(usual, name) for name in NEW_UNITS}
     unknown = [name for name in units if name not in UNITS]
     shared = {
         name: TimePrice(float(one["processor"]), float(one["waiting"]))

@@ -23,6 +23,7 @@ from applier.forecast.inventory.facts import (
 )
 from applier.forecast.inventory.index_fill import concentration, full_indexes
 from applier.forecast.inventory.pool import NOTHING, Touches
+from applier.forecast.inventory.references import references, rows_looked_up
 from applier.forecast.prices.scenario import Scenario
 from applier.forecast.prices.touched_pages import TouchedPages
 from applier.forecast.prices.units import (
@@ -218,6 +219,7 @@ class Pricer:
         self.prices = prices.with_more("leaf split", prices["leaf split"] * (left - 1))
         self.placement = placement
         self.assumptions: dict[str, None] = {}
+        self._naming = references(facts)
         in_log = sum(table_bytes(one) for one in facts.values() if one.in_log)
         self._log_bytes = min(in_log * scenario.row_factor, scenario.pool_bytes)
 
@@ -310,6 +312,10 @@ class Pricer:
         total = [0.0] * len(UNITS)
         total[PLACE["table"]] = 1.0
         total[PLACE["statement"]] = float(part.statements)
+        if facts is not None:
+            naming = self._naming[target.table]
+            looked_up = rows_looked_up(facts, naming, target.kind, scenario.rules)
+            total[PLACE["foreign key"]] = part.changed * looked_up
         crowding = 0.0
         if facts is not None and target.kind == "update":
             for index in full_indexes(facts):

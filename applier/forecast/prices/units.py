@@ -39,6 +39,7 @@ UNITS: dict[str, str] = {
     "delete": "one row deleted",
     "value": "one column of a changed row's image: unpacked, compared, packed again",
     "index entry": "one entry of a secondary index written or marked",
+    "foreign key": "one row of another table looked up for a foreign key of a changed row",
     "full entry": (
         "one entry moved within a full leaf of a secondary index: purge takes the old one out and"
         " tries to merge the leaf"
