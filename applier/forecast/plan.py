@@ -33,7 +33,7 @@ from applier.forecast.prices.calibration import (
     default_calibration,
     load_calibration,
 )
-from applier.forecast.prices.conditions import LIVE, PRICES, Conditions, Live, conditions
+from applier.forecast.prices.conditions import LIVE, OPTION, PRICES, Conditions, Live, conditions
 from applier.forecast.prices.margin import margin
 from applier.forecast.prices.scenario import Scenario, what_if
 from applier.forecast.workload.bulk_loads import WORTH_COMPILING_BYTES, compiled_loads
@@ -269,16 +269,17 @@ def _start(plan: ForecastPlan) -> _Start:
     given = row_search_of(plan.row_search, plan.server)
     known = _conditions(plan, version, calibration, rules)
     calibration = calibration.with_own_log(bool(known["log_replica_updates"]))
-    base = _base(rules, given or _live_row_search(known), known)
+    base = _base(rules, given or _told_row_search(known), known)
     base = _in_memory(base, facts, plan.files)
     notes = [*remarks, *said, *notes, *_priced_syncs(known, calibration)]
     return _Start(base, facts, calibration, known, notes)
 
 
-def _live_row_search(known: Conditions) -> frozenset[str] | None:
-    """What the live replica says of it; None for the version's default."""
+def _told_row_search(known: Conditions) -> frozenset[str] | None:
+    """What the caller or the live replica says of it; None for the version's default."""
     told = known.values.get("row_search")
-    return parse_row_search(told.value) if told is not None and told.source == LIVE else None
+    is_told = told is not None and told.source in (OPTION, LIVE)
+    return parse_row_search(told.value) if told is not None and is_told else None
 
 
 def _version(files: Sequence[str]) -> str:

@@ -89,6 +89,15 @@ def test_rows_are_searched_for_as_the_live_replica_says(
     assert getattr(found.conditions.values.get("row_search"), "source", "") == source
 
 
+def test_rows_are_searched_for_as_a_setting_says(tmp_path: Path) -> None:
+    plan = ForecastPlan(
+        files=[file(tmp_path, transaction(1, b"plain", UPDATE, 7))],
+        server="5.7",
+        settings={"row_search": "INDEX_SCAN,HASH_SCAN"},
+    )
+    assert run(plan).forecast.base.scenario.row_search == {"INDEX_SCAN", "HASH_SCAN"}
+
+
 def test_a_replica_elsewhere_has_the_cores_of_the_calibration() -> None:
     found = conditions("9.7", {}, Live("9.7.4", {}), measured={"cores": 2}, cores_here=16)
     assert found.values["cores"].value == 2

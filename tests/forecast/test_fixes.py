@@ -13,6 +13,7 @@ import pytest
 
 from applier.forecast.answers.words import fix_title, split
 from applier.forecast.inventory.facts import facts_of_file
+from applier.forecast.inventory.table_cache import TableCache
 from applier.forecast.lag.fixes import Candidate, best_change, fixes
 from applier.forecast.plan import ForecastPlan, run
 from applier.forecast.prices.scenario import Scenario
@@ -220,8 +221,11 @@ def test_tables_larger_than_the_buffer_pool(tmp_path: Path) -> None:
 def statements(version: str) -> Iterator[str]:
     rules = RULES[version]
     search = frozenset({"TABLE_SCAN"}) if rules.row_search_selectable else None
-    now = Scenario("as it is", rules, search, syncs=2.0, pool_bytes=float(8 << 20))
-    assert len({one.name for one in settings(now)}) == 4 + rules.row_search_selectable
+    now = Scenario(
+        "as it is", rules, search, syncs=2.0, pool_bytes=float(8 << 20),
+        table_cache=TableCache(2_000.0, 16),
+    )  # fmt: skip
+    assert len({one.name for one in settings(now)}) == 5 + rules.row_search_selectable
     for one in settings(now):
         yield from (part.strip() for part in re.split(r";\s*", one.sql) if part)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from applier.forecast.lag.run import Forecast
 from applier.forecast.prices.scenario import AddedKey, Scenario
-from applier.forecast.prices.settings import SOURCE, settings
+from applier.forecast.prices.settings import SOURCE, TABLE_CACHE, settings
 from applier.forecast.workload.load_sample import LoadSample
 from applier.tables.suggestion import suggestion
 from lookup.table_shape import PRIMARY
@@ -86,6 +86,7 @@ def candidates(forecast: Forecast) -> list[Candidate]:
     others = [
         Candidate(one.name, None, one.what, one.where, one.sql, (), one.change)
         for one in settings(base.scenario)
+        if one.name != TABLE_CACHE or base.table_opens
     ]
     return [key for key in keys if key is not None] + others
 

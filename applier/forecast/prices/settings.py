@@ -20,6 +20,7 @@ SOURCE, REPLICA = "source", "replica"
 MORE_WORKERS = (2, 4, 8, 16)
 LARGER_POOLS = (2, 4, 8, 16)
 """Times the buffer pool that there is."""
+TABLE_CACHE = "table cache"
 LARGER_CACHES = (2, 4, 8, 16)
 """Times the cache of open tables that there is."""
 FIXED_POOL = frozenset({"5.6"})
@@ -89,7 +90,7 @@ def settings(now: Scenario) -> Iterator[Setting]:
                 else f"Keep {tables:,} tables open."
             )
             sql = f"SET GLOBAL table_open_cache = {tables};"
-            yield Setting("table cache", what, REPLICA, sql, _tables(tables))
+            yield Setting(TABLE_CACHE, what, REPLICA, sql, _tables(tables))
     search = frozenset({INDEX_SCAN, HASH_SCAN})
     if now.rules.row_search_selectable and (now.row_search or now.rules.row_search) != search:
         sql = "SET GLOBAL slave_rows_search_algorithms = 'INDEX_SCAN,HASH_SCAN';"
