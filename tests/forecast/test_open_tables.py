@@ -167,3 +167,11 @@ def test_a_cache_of_no_tables_is_refused() -> None:
 @pytest.mark.parametrize("rules", ["5.6", "5.7", "8.0", "8.4", "9.7", "mariadb"])
 def test_the_prices_that_ship_have_one_for_it(rules: str) -> None:
     assert default_calibration(rules).prices["table open"] > 0
+
+
+def test_small_tables_with_a_key_have_few_prices(tmp_path: Path) -> None:
+    """Each of the inserts finds its table larger by a row."""
+    log, schema = one_after_the_other(tmp_path, rounds=50)
+    facts = facts_of_file(schema)
+    plan = ForecastPlan(files=[log], facts=facts, row_counts=["*=100"], calibration=priced())
+    assert len(run(plan).forecast._priced) == TABLES  # each of some 100 rows

@@ -138,7 +138,7 @@ def _heat(forecast: Forecast, table: str) -> dict[str, Any]:
     """The table that costs most, had it another key, or its events another number of rows."""
     state = forecast.states[table]
     rows = max(state.usual_rows, 1.0)
-    columns = max(target.columns for target in forecast.parts.targets if target.table == table)
+    columns = max(target.columns for target in forecast.parts.targets(table))
     return {
         "table": table,
         "rows": rows,
@@ -160,8 +160,8 @@ def _typical(forecast: Forecast, table: str) -> list[tuple[LoadShape, EventShape
     for kind in ("update", "delete"):
         targets = [
             (target, seen)
-            for target, seen in forecast.parts.targets.items()
-            if (target.table, target.kind) == (table, kind)
+            for target, seen in forecast.parts.targets(table).items()
+            if target.kind == kind
         ]
         if not targets:
             continue

@@ -87,23 +87,27 @@ class PartCounts:
 
     def __init__(self) -> None:
         self.totals: dict[PartKind, PartTotals] = {}
+        self._of_table: dict[str, list[PartKind]] = {}
 
     def of(self, kind: PartKind) -> PartTotals:
         """The totals of a kind, to add to."""
-        return self.totals.get(kind) or self.totals.setdefault(kind, PartTotals())
+        found = self.totals.get(kind)
+        if found is None:
+            found = self.totals[kind] = PartTotals()
+            self._of_table.setdefault(kind.target.table, []).append(kind)
+        return found
 
-    @property
-    def targets(self) -> dict[LoadShape, PartTotals]:
-        """What each target has."""
+    def targets(self, table: str) -> dict[LoadShape, PartTotals]:
+        """What each target of a table has."""
         found: dict[LoadShape, PartTotals] = {}
-        for kind, one in self.totals.items():
-            found.setdefault(kind.target, PartTotals()).add(*astuple(one))
+        for kind in self._of_table.get(table, ()):
+            found.setdefault(kind.target, PartTotals()).add(*astuple(self.totals[kind]))
         return found
 
     @property
     def tables(self) -> set[str]:
         """The tables whose rows the log changes."""
-        return {kind.target.table for kind in self.totals}
+        return set(self._of_table)
 
 
 def shape_rows(

@@ -30,6 +30,7 @@ from applier.forecast.workload.loads import LoadReader
 from applier.forecast.workload.table_fates import TableFate
 from applier.forecast.workload.transaction_load import Applied, LoadShape, TransactionLoad
 from lookup.strategies import NOT_NEEDED, strategy_named
+from lookup.versions import INDEX_SCAN
 
 if TYPE_CHECKING:
     from applier.forecast.lag.batch_parts import BatchReader
@@ -105,6 +106,9 @@ class Forecast:
         """Which kinds of work the log has."""
         self.keepers: list[Keeper] = []
         """They get all transactions that are complete."""
+        self._uses_keys = all(
+            INDEX_SCAN in (one.row_search or one.rules.row_search) for one in scenarios
+        )
         self._scanned: dict[str, int] = {}
         """Tables without a key that are scanned, by number."""
         self._priced: dict[Part, int] = {}
@@ -380,10 +384,11 @@ class Forecast:
         return self.last_commit
 
     def _state(self, table: str) -> TableState:
-        state = self.states.get(table)
+        state, facts = self.states.get(table), self.facts.get(table)
         if state is None:
-            facts = self.facts.get(table)
             state = self.states[table] = TableState(None if facts is None else facts.rows)
+        if facts is not None:  # DDL may have given it another one
+            state.is_keyed = self._uses_keys and facts.definition.primary is not None
         return state
 
     def _follow(self, fate: TableFate) -> None:

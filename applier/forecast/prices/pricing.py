@@ -54,6 +54,9 @@ CHANGED_SHARE = 0.5
 """With a minimal image: the share of an after image's bytes that is still logged. The log does not
 tell which columns changed."""
 
+SMALL = 1_000
+"""Rows of a table that is no dearer by its size."""
+
 Sizes = tuple[tuple[Count, int], ...]
 
 
@@ -106,12 +109,14 @@ class TableState:
     """A table while the log goes by: `rows` follows inserts and deletes.
 
     Where nobody said how many rows there are, it has at least those that the log changes: `missing`
-    of them were there before the log. DDL empties it (`empty`).
+    of them were there before the log. DDL empties it (`empty`). `is_keyed`: changed rows are found
+    by its primary key.
     """
 
     __slots__ = (
         "exists",
         "is_assumed",
+        "is_keyed",
         "known",
         "looked_at",
         "missing",
@@ -125,6 +130,7 @@ class TableState:
 
     def __init__(self, rows: float | None) -> None:
         self.known = rows is not None
+        self.is_keyed = False
         self.exists = True
         self.is_assumed = not self.known
         """Whether its rows are taken from the log, somewhere in it."""
@@ -193,7 +199,10 @@ class TableState:
         return self.rounded(int(self.rows))
 
     def rounded(self, rows: int) -> float:
-        """So many rows of this table, rounded as `rounded_rows` says."""
+        """So many rows of this table, rounded as `rounded_rows` says; of a small one whose rows are
+        found by their key one digit is enough."""
+        if self.is_keyed and rows < SMALL:
+            return float(f"{rows:.1g}")
         return three_digits(rows) if self.known else float(f"{rows:.2g}")
 
 
