@@ -35,7 +35,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -45,7 +45,7 @@ from typing import Any
 from decode import machine
 from forecast_strata import STRATA, Stratum
 from forecast_workloads import SETS, Workload
-from replication import ReplicationWords, Server
+from replication import ReplicationWords, Server, forecast
 
 from applier.cli.commands.measure import command as measure
 from applier.forecast.inventory.facts import TableFacts
@@ -147,6 +147,40 @@ class Pair:
             if time.monotonic() > deadline:
                 raise SystemExit(f"the replica does not fetch: {status}")
             time.sleep(0.05)
+
+    def forecasts(self, log: Path, calibration: str | None) -> dict[str, dict[str, Any]]:
+        """What is forecast for the replica with the prices that ship, and with those of a file."""
+        prices = {"shipped": None, "measured": calibration}
+        return {
+            word: forecast(self.replica, log, calibration=file)
+            for word, file in prices.items()
+            if file or word == "shipped"
+        }
+
+    def applied(self) -> float:
+        """Starts the applier; seconds until it has executed what the source has."""
+        start = time.monotonic()
+        self.replica.execute(self.words("START REPLICA SQL_THREAD"))
+        self.words.wait_for(self.replica, self.words.executed(self.source))
+        return time.monotonic() - start
+
+
+def beside(seconds: float, said: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+    """What a replica took, and what was forecast: the parts of a result that all loads have."""
+    return {
+        "seconds": seconds,
+        "forecast": {word: one["replica"]["span_seconds"] for word, one in said.items()},
+        "margin": {word: one["margin"] for word, one in said.items()},
+    }
+
+
+def times(done: Mapping[str, Any]) -> str:
+    """The seconds of such a result, in words."""
+    forecasts = ", ".join(
+        f"{word} {seconds:.2f} s ({seconds / done['seconds']:.2f})"
+        for word, seconds in done["forecast"].items()
+    )
+    return f"{done['seconds']:.2f} s, {forecasts}"
 
 
 class Watcher(ServerTarget):

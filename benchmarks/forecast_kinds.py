@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -25,10 +24,10 @@ from statistics import median
 from typing import Any
 
 from decode import machine
-from forecast_accuracy import Pair
+from forecast_accuracy import Pair, beside, times
 from forecast_kinds_loads import LOADS, Kind
 from forecast_strata import STRATA
-from replication import Server, forecast
+from replication import Server
 
 DATABASE = "kinds"
 DEADLOCK, LOCK_WAIT = 1213, 1205
@@ -103,37 +102,24 @@ def case(name: str, kind: Kind, given: argparse.Namespace) -> dict[str, Any]:
         change(pair.source, kind)
         pair.source.execute("FLUSH BINARY LOGS")
         pair.fetch()
-        prices = {"shipped": None, "measured": given.calibration}
-        said = {
-            word: forecast(pair.replica, log, calibration=file)
-            for word, file in prices.items()
-            if file or word == "shipped"
-        }
-        before, start = opened(pair.replica), time.monotonic()
-        pair.replica.execute(pair.words("START REPLICA SQL_THREAD"))
-        pair.words.wait_for(pair.replica, pair.words.executed(pair.source))
-        seconds = time.monotonic() - start
+        said = pair.forecasts(log, given.calibration)
+        before = opened(pair.replica)
+        seconds = pair.applied()
         again = opened(pair.replica) - before
     first = said["shipped"]
     return {
         "load": name,
         "transactions": first["transactions"],
-        "seconds": seconds,
         "table_opens": again,
         "table_opens_forecast": first["replica"]["table_opens"],
-        "forecast": {word: one["replica"]["span_seconds"] for word, one in said.items()},
-        "margin": {word: one["margin"] for word, one in said.items()},
+        **beside(seconds, said),
     }
 
 
 def show(done: dict[str, Any]) -> str:
     """One line."""
-    times = ", ".join(
-        f"{word} {seconds:.2f} s ({seconds / done['seconds']:.2f})"
-        for word, seconds in done["forecast"].items()
-    )
     opens = f"{done['table_opens']:,} tables opened again, {done['table_opens_forecast']:,.0f} said"
-    return f"{done['load']:22} {done['seconds']:.2f} s, {times}; {opens}"
+    return f"{done['load']:22} {times(done)}; {opens}"
 
 
 def summary(cases: list[dict[str, Any]]) -> list[str]:

@@ -19,15 +19,14 @@ import argparse
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from decode import machine
-from forecast_accuracy import Pair
+from forecast_accuracy import Pair, beside, times
 from forecast_strata import STRATA
-from replication import Server, forecast
+from replication import Server
 
 STRATUM = STRATA["1-relaxed-0-0"]
 CLIENTS = 8
@@ -122,39 +121,26 @@ def case(name: str, load: Callable[[Server], None], given: argparse.Namespace) -
         load(pair.source)
         pair.source.execute("FLUSH BINARY LOGS")
         pair.fetch()
-        prices = {"shipped": None, "measured": given.calibration}
-        said = {
-            word: forecast(pair.replica, log, calibration=file)
-            for word, file in prices.items()
-            if file or word == "shipped"
-        }
-        beside = -reads(pair.replica) + reads(pair.replica)  # what asking costs
-        before, start = reads(pair.replica), time.monotonic()
-        pair.replica.execute(pair.words("START REPLICA SQL_THREAD"))
-        pair.words.wait_for(pair.replica, pair.words.executed(pair.source))
-        seconds = time.monotonic() - start
-        read = reads(pair.replica) - before - beside
+        said = pair.forecasts(log, given.calibration)
+        asking = -reads(pair.replica) + reads(pair.replica)  # what that costs
+        before = reads(pair.replica)
+        seconds = pair.applied()
+        read = reads(pair.replica) - before - asking
     first = said["shipped"]
     # A replica keeps its position in a table, by its key: slave_worker_info, gtid_slave_pos.
     own = 0 if given.server == "5.7" else first["transactions"]
     return {
         "load": name,
-        "seconds": seconds,
         "rows_read": read - own,
         "rows_forecast": sum(table["rows_read"] for table in first["tables"]),
-        "forecast": {word: one["replica"]["span_seconds"] for word, one in said.items()},
-        "margin": {word: one["margin"] for word, one in said.items()},
+        **beside(seconds, said),
     }
 
 
 def show(done: dict[str, Any]) -> str:
     """One line."""
-    times = ", ".join(
-        f"{word} {seconds:.2f} s ({seconds / done['seconds']:.2f})"
-        for word, seconds in done["forecast"].items()
-    )
     rows = f"{done['rows_read']:,} rows read, {done['rows_forecast']:,.0f} forecast"
-    return f"{done['load']:12} {rows:40} {done['seconds']:.2f} s, {times}"
+    return f"{done['load']:12} {rows:40} {times(done)}"
 
 
 def main() -> int:
