@@ -278,8 +278,9 @@ def _start(plan: ForecastPlan) -> _Start:
 def _told_row_search(known: Conditions) -> frozenset[str] | None:
     """What the caller or the live replica says of it; None for the version's default."""
     told = known.values.get("row_search")
-    is_told = told is not None and told.source in (OPTION, LIVE)
-    return parse_row_search(told.value) if told is not None and is_told else None
+    if told is None or told.source not in (OPTION, LIVE):
+        return None
+    return parse_row_search(told.value)
 
 
 def _version(files: Sequence[str]) -> str:

@@ -21,10 +21,10 @@ from applier.forecast.prices.calibration import (
     HAND_OVER,
     LACKS,
     NEW_UNITS,
-    NO_TABLE_OPENS,
     OF_A_DOUBLING,
     PAGE_READ,
     PAGE_WRITE,
+    WITHOUT_NEW_UNITS,
     TimePrice,
     default_calibration,
     load_calibration,
@@ -311,7 +311,7 @@ def test_a_calibration_of_format_3_is_read_without_its_prices_of_full_indexes(
         f"the calibration is of format 3: {LACKS[5]}",
         f"the calibration is of format 3: {LACKS[6]}",
         f"the calibration is of format 3: {LACKS[7]}",
-        f"the calibration is of format 3: {LACKS[NO_TABLE_OPENS]}",
+        f"the calibration is of format 3: {LACKS[WITHOUT_NEW_UNITS]}",
     )
 
 
@@ -328,7 +328,7 @@ def test_the_price_of_a_far_page_is_made_that_of_a_doubling(
     assert found.high["far page"] == pytest.approx(3e-6 * part)
     assert found.assumed == tuple(
         f"the calibration is of format {form}: {LACKS[lacking]}"
-        for lacking in (*range(form, 8), NO_TABLE_OPENS)
+        for lacking in (*range(form, 8), WITHOUT_NEW_UNITS)
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 
@@ -99,18 +100,15 @@ def one_after_the_other(folder: Path, rounds: int = 10) -> tuple[str, str]:
 def priced(seconds: float = 0.5) -> Calibration:
     """Prices with one of a table that is opened."""
     found = logs.calibration(version="9.7.4")
-    return Calibration(
-        **{
-            **{name: getattr(found, name) for name in found.__dataclass_fields__},
-            "prices": found.prices.with_more("table open", seconds),
-        }
-    )
+    return replace(found, prices=found.prices.with_more("table open", seconds))
 
 
-def forecast(folder: Path, settings: dict[str, int], **given: object) -> Forecasted:
+def forecast(
+    folder: Path, settings: dict[str, int], workers: int = 1, **given: object
+) -> Forecasted:
     log, schema = one_after_the_other(folder)
     plan = ForecastPlan(
-        files=[log], facts=facts_of_file(schema), server="9.7", workers=1, settings=settings,
+        files=[log], facts=facts_of_file(schema), server="9.7", workers=workers, settings=settings,
         calibration=priced(), **given,
     )  # fmt: skip
     return run(plan)
@@ -143,17 +141,8 @@ def test_a_larger_cache_is_a_fix_and_a_what_if(tmp_path: Path) -> None:
 
 
 def test_each_worker_has_tables_of_its_own(tmp_path: Path) -> None:
-    one = forecast(tmp_path, {"table_open_cache": 4 * 20, "table_open_cache_instances": 4})
-    four = run(
-        ForecastPlan(
-            files=one.plan.files,
-            facts=one.plan.facts,
-            server="9.7",
-            workers=4,
-            settings=one.plan.settings,
-            calibration=priced(),
-        )
-    )
+    settings = {"table_open_cache": 4 * 20, "table_open_cache_instances": 4}
+    one, four = (forecast(tmp_path, settings, workers) for workers in (1, 4))
     # Every worker comes to each fourth table of twelve, three in all: these stay open.
     assert four.summary()["replica"]["table_opens"] == 0
     assert one.summary()["replica"]["table_opens"] > 0

@@ -157,12 +157,9 @@ def _typical(forecast: Forecast, table: str) -> list[tuple[LoadShape, EventShape
     """For updates and deletes of a table: the images that most events have, and the mean event."""
     found = {}
     facts, state = forecast.facts.get(table), forecast.states[table]
+    of_table = forecast.parts.targets(table).items()
     for kind in ("update", "delete"):
-        targets = [
-            (target, seen)
-            for target, seen in forecast.parts.targets(table).items()
-            if target.kind == kind
-        ]
+        targets = [(target, seen) for target, seen in of_table if target.kind == kind]
         if not targets:
             continue
         events, rows, statements, values = (

@@ -107,7 +107,31 @@ PARTS = {
 
 
 NAMED_SHARE = 0.1
-"""Of the time, for page reads to be named."""
+"""Of the time, for one of WAITS to be named."""
+WAITS = (
+    (
+        "page_read_seconds",
+        "page_reads",
+        "to read {:,.0f} pages that the buffer pool does not hold",
+    ),
+    (
+        "redo_log_seconds",
+        "redo_log_writes",
+        (
+            "to wait for {:,.0f} pages that must be written before the redo log is full"
+            " (innodb_log_file_size)"
+        ),
+    ),
+    (
+        "table_open_seconds",
+        "table_opens",
+        (
+            "to open tables again, {:,.0f} times, since more are in use than a worker keeps open"
+            " (table_open_cache)"
+        ),
+    ),
+)
+"""Seconds of a replica, what they are for and how often, in words."""
 
 
 def split(summary: Mapping[str, Any]) -> str:
@@ -120,27 +144,10 @@ def split(summary: Mapping[str, Any]) -> str:
     parts = {one["name"]: one["seconds"] for one in summary["besides_tables"]}
     parts["changes"] = ideal["apply_seconds"] - sum(parts.values())
     main = max(parts, key=lambda name: parts[name])
-    pages = replica["page_read_seconds"]
-    if pages > NAMED_SHARE * replica["apply_seconds"]:
-        share = pages / replica["apply_seconds"]
-        text += (
-            f", {share:.0%} of it to read {replica['page_reads']:,.0f} pages that the buffer pool"
-            " does not hold"
-        )
-    redo = replica["redo_log_seconds"]
-    if redo > NAMED_SHARE * replica["apply_seconds"]:
-        text += (
-            f", {redo / replica['apply_seconds']:.0%} of it to wait for"
-            f" {replica['redo_log_writes']:,.0f} pages that must be written before the redo log is"
-            " full (innodb_log_file_size)"
-        )
-    opens = replica["table_open_seconds"]
-    if opens > NAMED_SHARE * replica["apply_seconds"]:
-        text += (
-            f", {opens / replica['apply_seconds']:.0%} of it to open tables again,"
-            f" {replica['table_opens']:,.0f} times, since more are in use than a worker keeps open"
-            " (table_open_cache)"
-        )
+    for seconds, count, words in WAITS:
+        share = replica[seconds] / replica["apply_seconds"]
+        if share > NAMED_SHARE:
+            text += f", {share:.0%} of it {words.format(replica[count])}"
     return lock_sentence(replica["retries"]) + (
         f"{text}, {replica['lookup_seconds'] / replica['apply_seconds']:.0%} of it to find rows."
         f" With instant lookups, applying would take {duration(ideal['apply_seconds'])}, mostly"

@@ -112,8 +112,8 @@ class TableCharges:
         return pair
 
     @property
-    def tables(self) -> int:
-        """How many there are."""
+    def count(self) -> int:
+        """How many tables there are."""
         return len(self._tables)
 
     @property

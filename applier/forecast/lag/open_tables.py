@@ -3,8 +3,9 @@
 A server keeps open tables in a cache of several instances, and each thread uses one of them
 (`Table_cache_manager::get_cache`, sql/table_cache.h: thread_id modulo the instances). So a worker
 has no more than a part of table_open_cache, of which the table that was used longest ago goes first
-(`Table_cache::free_unused_tables_if_necessary`). With 300 tables in turn, a 9.7.4 with its default
-of 4,000 in 16 instances opened 5,016 of 24,000 again, a 5.7.29 with 2,000 in 16 opened 14,000.
+(`Table_cache::free_unused_tables_if_necessary`). With 300 tables at random, a 9.7.4 with its
+default of 4,000 in 16 instances opened 5,016 of 24,000 again, a 5.7.29 with 2,000 in 16 opened
+14,000.
 
 A cache is taken to be full of other tables of the log when the log begins: the first use of a table
 costs nothing until as many are open as it holds.

@@ -227,7 +227,7 @@ class Forecast:
         """The scenarios have room for all tables, databases and domains so far."""
         gathered = self._gathered
         for run in self.runs:
-            run.know_tables(self._charges.tables)
+            run.know_tables(self._charges.count)
             for clock in (run.clock, run.saturated):
                 clock.know_databases(len(gathered.database_places))
                 clock.know_domains(len(gathered.domain_places))
@@ -308,7 +308,8 @@ class Forecast:
             if table not in changed:  # DDL alone named it
                 continue
             if facts is not None and facts.has_words:
-                found[f"the words of {table} cost nothing in its FULLTEXT index; each does"] = None
+                what = f"no time is counted for the FULLTEXT index of {table}"
+                found[f"{what}; a server takes some for each word"] = None
             if facts is None:
                 found[f"{table} has a primary key; the schema does not have this table"] = None
             elif facts.rows_from == ASSUMED and state.is_assumed:
@@ -384,12 +385,17 @@ class Forecast:
         return self.last_commit
 
     def _state(self, table: str) -> TableState:
-        state, facts = self.states.get(table), self.facts.get(table)
+        state = self.states.get(table)
         if state is None:
+            facts = self.facts.get(table)
             state = self.states[table] = TableState(None if facts is None else facts.rows)
-        if facts is not None:  # DDL may have given it another one
-            state.is_keyed = self._uses_keys and facts.definition.primary is not None
+            state.is_keyed = self._is_keyed(facts)
         return state
+
+    def _is_keyed(self, facts: TableFacts | None) -> bool:
+        """Whether changed rows of a table are found by its primary key, in all scenarios."""
+        has_key = facts is not None and facts.definition.primary is not None
+        return has_key and self._uses_keys
 
     def _follow(self, fate: TableFate) -> None:
         """DDL empties a table, or all of a database, or gives it another name."""
@@ -420,6 +426,7 @@ class Forecast:
         place = self._priced[part] = len(self._priced)
         if part.target.facts is not None:
             self.facts[part.target.table] = part.target.facts
+            self.states[part.target.table].is_keyed = self._is_keyed(part.target.facts)
         table = self._charges.place(part.target.table)
         for run in self.runs:
             price = run.pricer.price_of(asked[run.work])

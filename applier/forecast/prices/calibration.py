@@ -94,7 +94,7 @@ NO_HAND_OVER, NO_CROWDING = 9, 10
 and 5.7's."""
 NO_REDO_WRITES = 11
 """Up to this format a redo log never was full: the price of a page write was MariaDB's."""
-NO_TABLE_OPENS, NEW_UNITS = 12, ("table open", "foreign key")
+WITHOUT_NEW_UNITS, NEW_UNITS = 12, ("table open", "foreign key")
 """Up to this format nobody priced these."""
 UNMEASURED_READS = 5
 """Up to this format the price of a page read was one that had been assumed."""
@@ -334,7 +334,7 @@ def _of(data: dict[str, Any], source: str) -> Calibration:
     assumed = tuple(f"the calibration is of format {form}: {what}" for what in lacking)
     if lacking:
         units = {name: one for name, one in units.items() if name not in SPLITS_OF_ALL_VISITS}
-    if form <= NO_TABLE_OPENS:
+    if form <= WITHOUT_NEW_UNITS:
         usual = default_calibration(rules_name)
         units = units | {name: _unit(usual, name) for name in NEW_UNITS}
     unknown = [name for name in units if name not in UNITS]

@@ -4,7 +4,7 @@ where the replica is beyond what was measured."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from applier.forecast.inventory.facts import TableFacts
 from applier.forecast.inventory.index_fill import names_of_full_indexes
@@ -99,12 +99,11 @@ def margin(
 
 def _beyond_measured_rows(facts: Mapping[str, TableFacts]) -> tuple[float, str]:
     """What a table adds that is larger than those that were measured, and why."""
-    largest = max(facts.values(), key=lambda one: one.rows or 0.0, default=None)
-    rows = 0.0 if largest is None else largest.rows or 0.0
-    if largest is None or rows <= LARGEST_MEASURED:
+    name, rows = _largest(facts.values(), lambda one: one.rows)
+    if rows <= LARGEST_MEASURED:
         return 0.0, ""
     return FOR_EACH_TENFOLD * math.log10(rows / LARGEST_MEASURED), (
-        f"{largest.definition.full_name} has {rows:,.0f} rows, the largest table that was "
+        f"{name} has {rows:,.0f} rows, the largest table that was "
         f"measured {LARGEST_MEASURED:,}: the margin is wider"
     )
 
@@ -112,11 +111,18 @@ def _beyond_measured_rows(facts: Mapping[str, TableFacts]) -> tuple[float, str]:
 def _beyond_measured_widths(facts: Mapping[str, TableFacts]) -> tuple[float, str]:
     """The same of rows that are ten times as wide, in a table that the log changes."""
     changed = (one for one in facts.values() if one.in_log)
-    widest = max(changed, key=lambda one: one.row_bytes or 0.0, default=None)
-    row_bytes = 0.0 if widest is None else widest.row_bytes or 0.0
-    if widest is None or row_bytes <= 10 * WIDEST_MEASURED:
+    name, row_bytes = _largest(changed, lambda one: one.row_bytes)
+    if row_bytes <= 10 * WIDEST_MEASURED:
         return 0.0, ""
     return FOR_EACH_TENFOLD_OF_BYTES * math.log10(row_bytes / WIDEST_MEASURED), (
-        f"rows of {widest.definition.full_name} have {row_bytes:,.0f} bytes, the widest that "
+        f"rows of {name} have {row_bytes:,.0f} bytes, the widest that "
         f"were measured {WIDEST_MEASURED}: the margin is wider"
     )
+
+
+def _largest(
+    tables: Iterable[TableFacts], size: Callable[[TableFacts], float | None]
+) -> tuple[str, float]:
+    """(Name, size) of the largest table whose size is known; ("", 0) for none."""
+    sizes = ((one.definition.full_name, size(one) or 0.0) for one in tables)
+    return max(sizes, key=lambda one: one[1], default=("", 0.0))

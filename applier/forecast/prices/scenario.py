@@ -143,6 +143,10 @@ class Scenario:
         """The log's tables that stay open for a worker, or for several that share a cache."""
         return self.table_cache.tables_of_the_log(TABLE_CACHE_RULES[self.rules.name])
 
+    def keeping_open(self, tables: float) -> Scenario:
+        """The same with another table_open_cache."""
+        return replace(self, table_cache=replace(self.table_cache, tables=tables))
+
     @property
     def table_caches(self) -> int:
         """Instances of the cache of open tables that workers use."""
@@ -301,10 +305,6 @@ def _one(scenario: Scenario, word: str, value: str, table: str) -> Scenario:
     )
 
 
-def _more_tables(scenario: Scenario, value: str) -> Scenario:
-    return replace(scenario, table_cache=replace(scenario.table_cache, tables=_number(value, 1)))
-
-
 _ALWAYS: dict[str, Callable[[Scenario, str], Scenario]] = {
     "minimal-image": lambda one, _: replace(one, minimal_image=True),
     "event-size": lambda one, value: replace(one, event_bytes=int(_number(value, 256))),
@@ -313,7 +313,7 @@ _ALWAYS: dict[str, Callable[[Scenario, str], Scenario]] = {
     "durable": lambda one, _: replace(one, syncs=commit_syncs(1, 1, logs=one.binary_log)),
     "relaxed": lambda one, _: replace(one, syncs=0.0),
     "buffer-pool": lambda one, value: replace(one, pool_bytes=float(size(value))),
-    "table-open-cache": _more_tables,
+    "table-open-cache": lambda one, value: one.keeping_open(_number(value, 1)),
     "cores": lambda one, value: replace(one, cores=_number(value, 1, MOST_WORKERS)),
 }
 """What-ifs that any version and any table can have."""

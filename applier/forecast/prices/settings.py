@@ -112,9 +112,7 @@ def _workers(number: int, parallel_type: str) -> Callable[[Scenario], Scenario]:
 
 
 def _tables(number: int) -> Callable[[Scenario], Scenario]:
-    return lambda scenario: replace(
-        scenario, table_cache=replace(scenario.table_cache, tables=float(number))
-    )
+    return lambda scenario: scenario.keeping_open(float(number))
 
 
 def _pool(size: int) -> Callable[[Scenario], Scenario]:
