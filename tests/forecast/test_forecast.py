@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,6 @@ from applier.forecast.prices.calibration import (
     OF_A_DOUBLING,
     PAGE_READ,
     PAGE_WRITE,
-    WITHOUT_NEW_UNITS,
     TimePrice,
     default_calibration,
     load_calibration,
@@ -301,7 +301,7 @@ def test_a_calibration_of_format_3_is_read_without_its_prices_of_full_indexes(
     path.write_text(json.dumps(old))
     found = load_calibration(path)
     expected, ships = calibration().prices, default_calibration(found.rules_name).prices
-    for unit in NEW_UNITS:
+    for unit in chain.from_iterable(NEW_UNITS.values()):
         assert ships[unit] > 0
         expected = expected.with_more(unit, ships[unit])
     assert found.prices == expected
@@ -311,7 +311,7 @@ def test_a_calibration_of_format_3_is_read_without_its_prices_of_full_indexes(
         f"the calibration is of format 3: {LACKS[5]}",
         f"the calibration is of format 3: {LACKS[6]}",
         f"the calibration is of format 3: {LACKS[7]}",
-        f"the calibration is of format 3: {LACKS[WITHOUT_NEW_UNITS]}",
+        *(f"the calibration is of format 3: {LACKS[one]}" for one in NEW_UNITS),
     )
 
 
@@ -328,7 +328,7 @@ def test_the_price_of_a_far_page_is_made_that_of_a_doubling(
     assert found.high["far page"] == pytest.approx(3e-6 * part)
     assert found.assumed == tuple(
         f"the calibration is of format {form}: {LACKS[lacking]}"
-        for lacking in (*range(form, 8), WITHOUT_NEW_UNITS)
+        for lacking in (*range(form, 8), *NEW_UNITS)
     )
 
 

@@ -97,6 +97,9 @@ class TableFacts:
     """Index -> its leaf pages, where a server's statistics say; the table's own is PRIMARY."""
     rows_per_prefix: tuple[float, ...] = ()
     """Rows that share the first 1, 2, … columns of the primary key; empty where nobody said."""
+    long_shares: Mapping[str, float] = field(default_factory=dict)
+    """Kind of change -> the share of its images' bytes that are written outside of their rows'
+    pages (`long_rows`)."""
     met: Mapping[str, float] = field(default_factory=dict)
     """Key -> rows that share the value of a changed row, on average over the changes, where
     somebody counted them or --rows says."""
@@ -173,6 +176,7 @@ class TableFacts:
             own_rows=other.own_rows,
             log_updates=other.log_updates,
             log_others=other.log_others,
+            long_shares=other.long_shares,
             spreads=other.spreads,
         )
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from applier.binlog.gtid_events import MariadbGtidEvent
 from applier.binlog.header import MAGIC, EventType
+from applier.binlog.wire import BLOB, LONG, STRING, VARCHAR
 from applier.forecast.measurement.measurement_grid import (
     DATABASE,
     MARK,
@@ -170,8 +171,11 @@ def _table_map(database: str, cell: Cell) -> bytes:
     nulls = ((1 << cell.columns) - 1 << 3 + cell.indexes) | (
         0b10 if cell.key == NULLABLE_UNIQUE else 0
     )
-    types = b"\x03\x03\xfe" + b"\x03" * cell.indexes + b"\x0f" * cell.columns
-    metadata = bytes([0xFE, cell.filler]) + b"\x14\0" * cell.columns
+    filler_type, filler_metadata = (
+        (BLOB, b"\4") if cell.is_blob else (STRING, bytes([0xFE, cell.filler]))
+    )
+    types = bytes([LONG, LONG, filler_type, *[LONG] * cell.indexes, *[VARCHAR] * cell.columns])
+    metadata = filler_metadata + b"\x14\0" * cell.columns
     head = struct.pack("<IHH", 1, 0, 1) + _named(database, TABLE) + bytes([width])
     return (
         head
@@ -199,5 +203,6 @@ def image(cell: Cell, row: int, *, updated: bool = False) -> bytes:
     """The row image of one row, as it was filled or as an update leaves it."""
     filler, entry = (b"z" if updated else b"f") * cell.filler, cell.entry_of(row, updated=updated)
     nulls = bytes((3 + cell.indexes + cell.columns + 7) // 8)
-    fixed = struct.pack("<ii", row, cell.value_of(row)) + bytes([len(filler)]) + filler
+    length = len(filler).to_bytes(4 if cell.is_blob else 1, "little")
+    fixed = struct.pack("<ii", row, cell.value_of(row)) + length + filler
     return nulls + fixed + struct.pack("<i", entry) * cell.indexes + VALUE * cell.columns

@@ -49,7 +49,8 @@ def fill_statements(cell: Cell) -> Iterator[str]:
 
 def _create_sql(cell: Cell) -> str:
     null = "" if cell.key == NULLABLE_UNIQUE else " NOT NULL"
-    parts = ["id INT NOT NULL", f"k INT{null}", f"filler CHAR({cell.filler}) NOT NULL"]
+    filler = "LONGBLOB" if cell.is_blob else f"CHAR({cell.filler})"
+    parts = ["id INT NOT NULL", f"k INT{null}", f"filler {filler} NOT NULL"]
     parts += [f"i{number} INT NOT NULL" for number in range(cell.indexes)]
     parts += [f"v{number} VARCHAR(20) NULL" for number in range(cell.columns)]
     parts += [_KEYS[cell.key]] if _KEYS[cell.key] else []

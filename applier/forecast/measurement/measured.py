@@ -167,6 +167,7 @@ def work_of(
                 for place, amount in enumerate(work.amounts):
                     total[place] += amount
                 total[PLACE["byte"]] += applied.row_bytes
+                total[PLACE["long byte"]] += applied.row_bytes * work.long_share
             state.change(target.kind, applied.rows)
         total[PLACE["history"]] += leaves_history
     return tuple(total)

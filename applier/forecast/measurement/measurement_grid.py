@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import islice, product
 
 from applier.forecast.inventory.facts import GIVEN, LEAF_BYTES, TableFacts, entry_bytes
+from applier.forecast.workload.long_rows import MOST_BYTES
 from lookup.table import Column, Key, KeyPart, TableDefinition
 from lookup.table_shape import NO_KEY, NULLABLE_UNIQUE, OTHER, PRIMARY, UNIQUE
 from lookup.versions import HASH_SCAN, ServerRules, parse_row_search
@@ -35,6 +36,10 @@ SCANNED = {
 }
 """Rows of tables without a key -> rows per event; FULL is what a source puts into one by
 default."""
+LONG_ROWS = {20_000: 1_000, 60_000: 400}
+"""Bytes of filler that do not fit a page -> rows of such a table."""
+MOST_CHAR = 255
+"""Bytes of the longest CHAR; a longer filler is a LONGBLOB."""
 VALUE = b"\5value"
 """What stands in each further column."""
 WIDTHS = ((40, 0), (200, 0), (40, 10))
@@ -119,14 +124,7 @@ class Cell:
         columns = (
             Column("id", "int", nullable=False),
             Column("k", "int", nullable=nullable),
-            Column(
-                "filler",
-                "char",
-                self.filler,
-                nullable=False,
-                charset="latin1",
-                collation="latin1_swedish_ci",
-            ),
+            self._filler,
             *(Column(f"i{number}", "int", nullable=False) for number in range(self.indexes)),
             *(
                 Column(f"v{number}", "varchar", 20, charset="latin1", collation="latin1_swedish_ci")
@@ -145,6 +143,20 @@ class Cell:
         return TableDefinition(
             DATABASE, TABLE, columns, key + more, charset="latin1", collation="latin1_swedish_ci"
         )
+
+    @property
+    def is_blob(self) -> bool:
+        """Whether filler is longer than a CHAR."""
+        return self.filler > MOST_CHAR
+
+    @property
+    def _filler(self) -> Column:
+        if self.is_blob:
+            return Column("filler", "longblob", nullable=False)
+        return Column(
+            "filler", "char", self.filler, nullable=False, charset="latin1",
+            collation="latin1_swedish_ci",
+        )  # fmt: skip
 
     @property
     def table(self) -> tuple[str | int, ...]:
@@ -166,6 +178,7 @@ class Cell:
             index_changes=dict.fromkeys(further, 1.0),
             index_stays=dict.fromkeys(further * self.full, 1.0),
             log_updates=float(self.changed),
+            long_shares={"write": 1.0, "update": 0.5} if self.filler > MOST_BYTES else {},
             leaf_pages={name: rows * widths[name] / LEAF_BYTES for name in further * self.full},
         )
 
@@ -301,6 +314,7 @@ def grid(
     cells += _writes(keyed, row_searches[0])
     cells += _full_indexes(keyed, row_searches[0])
     cells += _small_statements(keyed, row_searches[0])
+    cells += _long_rows(row_searches[0])
     chosen = sorted(set(cells), key=lambda cell: (cell.row_search, cell.table, cell))
     step = QUICK_STEP if quick else 1
     return [cell for at, cell in enumerate(chosen) if cell.is_usual or at % step == 0]
@@ -430,6 +444,12 @@ def _small_statements(rows: int, row_search: str) -> Iterator[Cell]:
             yield Cell(
                 key, rows, kind, 1, statements, count, row_search=row_search, statements=statements
             )
+
+
+def _long_rows(row_search: str) -> Iterator[Cell]:
+    """Rows that do not fit a page."""
+    for (filler, rows), kind in product(LONG_ROWS.items(), ("write", "update", "delete")):
+        yield Cell(PRIMARY, rows, kind, 1, 1, rows // 4, filler, row_search=row_search)
 
 
 def _count(rows: int, per_event: int, scans: int) -> int:

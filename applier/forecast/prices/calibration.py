@@ -26,7 +26,7 @@ from applier.timing.worker_rules import WORKER_RULES
 from applier.whole_file import write_whole
 from lookup.versions import rules_for
 
-FORMAT = 13
+FORMAT = 14
 """1 lacked prices (of a statement, of a read behind a deleted row of its value), and its others
 were too high for it; LACKS says of the others what is not in them."""
 HINT = "write a new one with `binlag measure --output FILE`"
@@ -86,6 +86,7 @@ LACKS = {
     10: "what workers cost each other is as much as it was elsewhere",
     11: "a page that is written before the redo log is full costs what the shipped prices say",
     12: "tables opened again and foreign keys cost what the shipped prices say",
+    13: "values outside of their rows' pages cost what the shipped prices say",
 }
 NO_WRITES = 8
 """Up to this format there was no price of a page write; it is for pools with `most_written`."""
@@ -94,7 +95,7 @@ NO_HAND_OVER, NO_CROWDING = 9, 10
 and 5.7's."""
 NO_REDO_WRITES = 11
 """Up to this format a redo log never was full: the price of a page write was MariaDB's."""
-WITHOUT_NEW_UNITS, NEW_UNITS = 12, ("table open", "foreign key")
+NEW_UNITS = {12: ("table open", "foreign key"), 13: ("long byte",)}
 """Up to this format nobody priced these."""
 UNMEASURED_READS = 5
 """Up to this format the price of a page read was one that had been assumed."""
@@ -334,9 +335,10 @@ def _of(data: dict[str, Any], source: str) -> Calibration:
     assumed = tuple(f"the calibration is of format {form}: {what}" for what in lacking)
     if lacking:
         units = {name: one for name, one in units.items() if name not in SPLITS_OF_ALL_VISITS}
-    if form <= WITHOUT_NEW_UNITS:
+    new = [name for older, names in NEW_UNITS.items() if form <= older for name in names]
+    if new:
         usual = default_calibration(rules_name)
-        units = units | {name: _unit(usual, name) for name in NEW_UNITS}
+        units = units | {name: _unit(usual, name) for name in new}
     unknown = [name for name in units if name not in UNITS]
     shared = {
         name: TimePrice(float(one["processor"]), float(one["waiting"]))
@@ -382,5 +384,5 @@ def _of(data: dict[str, Any], source: str) -> Calibration:
         assumed,
         float(data.get("unsteadiness", 0.0)),
         UNEXPLAINED | {name: float(one) for name, one in data.get("unexplained", {}).items()},
-        frozenset(units),
+        frozenset(data["units"]) & UNITS.keys(),
     )

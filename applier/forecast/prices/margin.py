@@ -14,11 +14,11 @@ from applier.forecast.prices.scenario import Scenario
 LARGEST_MEASURED = 1_000_000
 """Rows of the largest table that `binlag measure` makes."""
 FOR_EACH_TENFOLD = 0.15
-WIDEST_MEASURED = 300
-"""Bytes of the widest rows that it makes."""
+WIDEST_MEASURED = {False: 300, True: 60_000}
+"""Bytes of the widest rows that it makes; True: where it has rows that do not fit a page."""
 FOR_EACH_TENFOLD_OF_BYTES = 0.6
-"""Rows of 20 kB on a 5.7.29 took 2.3 times as long as the price of a byte says, on a 9.7.4 0.6 to
-0.9 times."""
+"""Where nobody measured them, rows of 20 kB took 2.3 times as long on a 5.7.29 as the price of a
+byte says, on a 9.7.4 0.6 to 0.9 times."""
 UNMEASURED_CORES = 0.3
 OTHER_MACHINE = 2.5
 """Of the prices that ship: the same kind of virtual machine took 0.7 to 3.5 times as long on other
@@ -50,7 +50,7 @@ def margin(
     parts, said = [calibration.spread, calibration.unsteadiness], list[str]()
     if calibration.ships:
         parts.append(OTHER_MACHINE)
-    for part, why in (_beyond_measured_rows(facts), _beyond_measured_widths(facts)):
+    for part, why in (_beyond_measured_rows(facts), _beyond_measured_widths(facts, calibration)):
         parts.append(part)
         said += [why] if why else []
     if full := names_of_full_indexes(facts):
@@ -108,15 +108,18 @@ def _beyond_measured_rows(facts: Mapping[str, TableFacts]) -> tuple[float, str]:
     )
 
 
-def _beyond_measured_widths(facts: Mapping[str, TableFacts]) -> tuple[float, str]:
+def _beyond_measured_widths(
+    facts: Mapping[str, TableFacts], calibration: Calibration
+) -> tuple[float, str]:
     """The same of rows that are ten times as wide, in a table that the log changes."""
     changed = (one for one in facts.values() if one.in_log)
     name, row_bytes = _largest(changed, lambda one: one.row_bytes)
-    if row_bytes <= 10 * WIDEST_MEASURED:
+    widest = WIDEST_MEASURED["long byte" in calibration.shown]
+    if row_bytes <= 10 * widest:
         return 0.0, ""
-    return FOR_EACH_TENFOLD_OF_BYTES * math.log10(row_bytes / WIDEST_MEASURED), (
+    return FOR_EACH_TENFOLD_OF_BYTES * math.log10(row_bytes / widest), (
         f"rows of {name} have {row_bytes:,.0f} bytes, the widest that "
-        f"were measured {WIDEST_MEASURED}: the margin is wider"
+        f"were measured {widest:,}: the margin is wider"
     )
 
 

@@ -93,7 +93,8 @@ class Price:
 
 class Work(NamedTuple):
     """What a part asks of a replica: amounts of units but for bytes, rows read, and the factor by
-    which its bytes change. `leaves_history`: old rows and entries of indexes stay for purge.
+    which its bytes change; `long_share`: of the images' bytes, those that are written outside of
+    their rows' pages. `leaves_history`: old rows and entries of indexes stay for purge.
     `crowding`: of its full indexes (`FullIndex.crowding`)."""
 
     amounts: Amounts
@@ -103,6 +104,7 @@ class Work(NamedTuple):
     touches: Touches = NOTHING
     leaves_history: bool = False
     crowding: float = 0.0
+    long_share: float = 0.0
 
 
 class TableState:
@@ -291,12 +293,12 @@ class Pricer:
         seconds, lookup = self.prices.cost(work.amounts)
         if self.scenario.found_at_once:
             seconds, lookup = seconds - lookup, 0.0
-        byte = self.prices["byte"] * work.byte_factor * factor
+        byte = self.prices["byte"] * work.byte_factor + self.prices["long byte"] * work.long_share
         splits = work.amounts[PLACE["leaf split"]] * self.prices["leaf split"] * factor
         marked = self.prices.entries(work.amounts) * factor if work.leaves_history else 0.0
         return Price(
-            seconds * factor, lookup * factor, work.algorithm, work.reads, byte, work.touches,
-            marked, work.leaves_history, splits, work.crowding,
+            seconds * factor, lookup * factor, work.algorithm, work.reads, byte * factor,
+            work.touches, marked, work.leaves_history, splits, work.crowding,
         )  # fmt: skip
 
     def work(self, part: Part) -> Work:
@@ -327,11 +329,7 @@ class Pricer:
             total[PLACE["foreign key"]] = part.changed * looked_up
         crowding = 0.0
         if facts is not None and target.kind == "update":
-            for index in full_indexes(facts):
-                total[PLACE["full entry"]] += index.moved(part.changed)
-                split = index.leaves_split(part.changed, scenario.pool_rules.splits)
-                total[PLACE["leaf split"]] += split
-                crowding = max(crowding, index.crowding(part.changed))
+            crowding = self._move_entries(facts, part.changed, total)
         reads, algorithm = 0.0, NOT_NEEDED
         touches = TouchedPages(
             facts, shape, target.kind, is_buffered=scenario.pool_rules.change_buffer
@@ -368,7 +366,19 @@ class Pricer:
             touches.all(tuple(total)) if scenario.follows_pages else NOTHING,
             target.kind != "write",
             crowding,
+            0.0 if facts is None else facts.long_shares.get(target.kind, 0.0),
         )
+
+    def _move_entries(self, facts: TableFacts, changed: int, total: list[float]) -> float:
+        """Adds what so many updates move within full leaves of indexes; how crowded these are."""
+        crowding = 0.0
+        for index in full_indexes(facts):
+            total[PLACE["full entry"]] += index.moved(changed)
+            total[PLACE["leaf split"]] += index.leaves_split(
+                changed, self.scenario.pool_rules.splits
+            )
+            crowding = max(crowding, index.crowding(changed))
+        return crowding
 
     def _expected(self, target: LoadShape, shape: TableShape, event: EventShape) -> Expected:
         rules, row_search = self.scenario.rules, self.scenario.row_search

@@ -34,6 +34,10 @@ UNITS: dict[str, str] = {
     "statement": "one statement: its table map, tables opened, locked and closed again",
     "event": "one rows event: read, memory, end of a batch of rows",
     "byte": "one byte of row images in the log: read, unpack",
+    "long byte": (
+        "one byte of a new value that stands outside of its row's page, since the row does not fit"
+        " half of it: pages made and filled, and written to the redo log"
+    ),
     "insert": "one row inserted",
     "update": "one row updated in place",
     "delete": "one row deleted",

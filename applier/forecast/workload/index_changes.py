@@ -23,6 +23,7 @@ from applier.errors import InputError
 from applier.forecast.inventory.facts import TableFacts
 from applier.forecast.inventory.key_places import FEWEST_VALUES, Spread, Values, spread_of
 from applier.forecast.workload.found_by import FoundBy
+from applier.forecast.workload.long_rows import LongRows
 from applier.forecast.workload.row_counts import image_columns
 from applier.forecast.workload.sampled_rows import (
     STRETCH_BYTES,
@@ -74,6 +75,9 @@ def with_index_changes(
         found[name] = replace(found[name], log_updates=rows * sample.stands_for)
     for name, rows in sample.others.items():
         found[name] = replace(found[name], log_others=rows * sample.stands_for)
+    for name, shares in sample.long_rows.shares().items():
+        if name in found:
+            found[name] = replace(found[name], long_shares=shares)
     for name, spreads in sample.spreads().items():
         stays = sample.stays(name, spreads, facts[name].leaf_pages)
         found[name] = replace(found[name], spreads=spreads, index_stays=stays)
@@ -105,6 +109,7 @@ class _Sample:
         """Table -> rows of updates whose images could be compared."""
         self.others = Counter[str]()
         """Table -> rows that are written or deleted."""
+        self.long_rows = LongRows()
         self.log_bytes = self._read_bytes = 0
         self._moves: dict[tuple[str, str], list[Move]] = {}
         """(Table, index) -> the updates that change it."""
@@ -166,6 +171,7 @@ class _Sample:
 
     def _rows(self, event: Event, head: RowsHead, table_map: TableMap) -> None:
         self.met.add(table_map.full_name)
+        self.long_rows.take(event, head, table_map)
         if table_map.full_name not in self.tables:
             return
         if head.kind == "update":

@@ -59,13 +59,13 @@ def _transaction_behind(file: str, offset: int) -> int | None:
 def rows_events(
     reader: LogReader, most_bytes: int, seen: Callable[[Event], None] = lambda event: None
 ) -> Iterator[tuple[Event, RowsHead, TableMap]]:
-    """Rows events with their heads and table maps, until events of so many bytes have gone by; all
-    of these are `seen`. Raises InputError, OSError."""
+    """Rows events with their heads and table maps, until events of so many bytes have gone by, the
+    one that makes them so many included; all of these are `seen`. Raises InputError, OSError."""
     read, context = 0, RowsContext(as_it_is)
     for event in reader:
-        read += event.end - event.body
         if read > most_bytes:
             return
+        read += event.end - event.body
         seen(event)
         if event.type == EventType.FORMAT_DESCRIPTION:
             assert reader.format is not None
