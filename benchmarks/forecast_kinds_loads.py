@@ -341,6 +341,28 @@ NO_UNIQUE_KEY = (
     filled("t", f"{{n}} % 2000, {text('{n}')}, NOW()", 20_000),
 )
 
+def prose(words: int, chance: Random) -> str:
+    """A text with words as often as in one that a person wrote: the n-th one in 1 of n."""
+    return " ".join(f"word{int(VOCABULARY ** chance.random()):x}" for _ in range(words))
+
+
+def articles(client: int, chance: Random) -> Transactions:
+    for at in range(120):
+        new, old = 10_000 + client * 1_000 + at, chance.randrange(2_000)
+        yield [f"INSERT INTO t VALUES ({new}, 0, 'a title', '{prose(300, chance)}')"]
+        yield [f"UPDATE t SET seen = seen + 1 WHERE id = {old}"]
+        yield [f"UPDATE t SET body = '{prose(300, chance)}' WHERE id = {old}"]
+
+
+VOCABULARY = 50_000
+ARTICLES = (
+    (
+        "CREATE TABLE t (id INT PRIMARY KEY, seen INT, title VARCHAR(80), body TEXT, "
+        "FULLTEXT (title, body))"
+    ),
+    filled("t", "{n}, 0, 'a title', 'some words of an article'", 2_000),
+)
+
 LOADS = {
     "uuids": Kind(UUIDS, uuids),
     "uuids, minimal images": Kind(
@@ -364,4 +386,5 @@ LOADS = {
     "queue": Kind(QUEUE, queue),
     "wide rows": Kind(WIDE, wide),
     "no unique key": Kind(NO_UNIQUE_KEY, no_unique_key),
+    "articles": Kind(ARTICLES, articles),
 }

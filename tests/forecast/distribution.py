@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from applier.forecast.prices.pricing import three_digits
+from applier.forecast.prices.table_state import three_digits
 
 
 class Distribution:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from applier.forecast.prices.pricing import three_digits
+from applier.forecast.prices.table_state import three_digits
 from tests.forecast.distribution import Distribution
 
 SIZES = st.lists(st.one_of(st.integers(0, 2000), st.integers(0, 10**12)), max_size=60)

@@ -31,6 +31,7 @@ from applier.forecast.prices.calibration import (
 )
 from applier.forecast.prices.scenario import Scenario, what_if
 from applier.forecast.prices.units import UNITS, Prices
+from applier.forecast.workload.loads import LoadReader
 from lookup.versions import RULES
 from tests.binlog.build import gtid, query
 from tests.forecast.logs import DELETE, UPDATE, WRITE, calibration, file, schema, transaction
@@ -414,13 +415,15 @@ def test_durations_are_for_people() -> None:
     assert told == ["0.12 ms", "12 ms", "5.0 s", "10 min", "10.0 h", "10.4 days", "never"]
 
 
-def test_the_words_of_a_fulltext_index_are_said_to_cost_nothing(tmp_path: Path) -> None:
+def test_words_that_no_sample_shows_are_said_to_cost_nothing(tmp_path: Path) -> None:
     tables = "CREATE DATABASE d; USE d; CREATE TABLE plain (a INT, b TEXT{});"
     log = file(tmp_path, transaction(1, b"plain", WRITE, 1))
     told = {}
     for keys in ("", ", FULLTEXT KEY (b)"):
         facts = facts_of_file(schema(tmp_path, tables.format(keys)))
-        plan = ForecastPlan(files=[log], facts=facts, server="8.0", calibration=calibration())
+        plan = ForecastPlan(
+            loads=LoadReader([log]), facts=facts, server="8.0", calibration=calibration()
+        )
         told[keys] = [text for text in run(plan).forecast.assumptions() if "FULLTEXT" in text]
     assert not told[""]
     assert len(told[", FULLTEXT KEY (b)"]) == 1

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from applier.error_codes import Code
 from applier.errors import ReplicationError, UsageError
@@ -66,6 +66,17 @@ class OwnRows:
         return self.share * self.place(rows) + (1 - self.share) / 2
 
 
+class Texts(NamedTuple):
+    """What a changed row brings into FULLTEXT indexes, on average: `texts`, and their `words`, each
+    once for each time that the number of different ones must be doubled (`full_text`)."""
+
+    texts: float
+    words: float
+
+
+NO_TEXTS = Texts(0.0, 0.0)
+
+
 @dataclass(frozen=True)
 class TableFacts:
     """One table. `rows` None: nobody said. `rows_per_value`: key name -> rows that share a value,
@@ -100,6 +111,8 @@ class TableFacts:
     long_shares: Mapping[str, float] = field(default_factory=dict)
     """Kind of change -> the share of its images' bytes that are written outside of their rows'
     pages (`long_rows`)."""
+    texts: Mapping[str, Texts] = field(default_factory=dict)
+    """Kind of change -> what it brings into FULLTEXT indexes."""
     met: Mapping[str, float] = field(default_factory=dict)
     """Key -> rows that share the value of a changed row, on average over the changes, where
     somebody counted them or --rows says."""
@@ -111,10 +124,9 @@ class TableFacts:
         return max(self.duplicates.get(key.name, 1.0), 1.0)
 
     @property
-    def has_words(self) -> bool:
-        """Whether an index takes each word of a changed row: some 0.15 ms for 65 words, on a
-        9.7.4."""
-        return any(key.kind == "fulltext" for key in self.definition.keys)
+    def has_unread_texts(self) -> bool:
+        """Whether an index takes each word of changed rows, and no sample of the log shows any."""
+        return not self.in_log and any(key.kind == "fulltext" for key in self.definition.keys)
 
     @property
     def updated_entries(self) -> float | None:
@@ -177,6 +189,7 @@ class TableFacts:
             log_updates=other.log_updates,
             log_others=other.log_others,
             long_shares=other.long_shares,
+            texts=other.texts,
             spreads=other.spreads,
         )
 

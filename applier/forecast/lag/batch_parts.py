@@ -17,7 +17,8 @@ from applier.binlog.columnar.control import GtidKind, Summed, SummedEvent
 from applier.forecast.inventory.pool import PageReads
 from applier.forecast.lag.apply_steps import Parts, Turns
 from applier.forecast.lag.part_kinds import PartCounts, PartKind, part_kind
-from applier.forecast.prices.pricing import Part, TableState
+from applier.forecast.prices.pricing import Part
+from applier.forecast.prices.table_state import TableState
 from applier.forecast.workload.load_batch import LoadBatch
 from applier.forecast.workload.row_counts import Count
 from applier.forecast.workload.transaction_load import Applied, LoadShape

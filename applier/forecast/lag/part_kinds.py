@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from typing import Any, NamedTuple
 
-from applier.forecast.prices.pricing import Part, Pricer, TableState
+from applier.forecast.prices.pricing import Part, Pricer
+from applier.forecast.prices.table_state import TableState
 from applier.forecast.workload.transaction_load import LoadShape
 from lookup.table_shape import NO_KEY, PRIMARY
 

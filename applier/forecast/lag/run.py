@@ -22,8 +22,9 @@ from applier.forecast.lag.part_kinds import PartCounts, part_kind
 from applier.forecast.lag.scenario_run import ScenarioRun
 from applier.forecast.prices.calibration import PAGE_WRITE, Calibration
 from applier.forecast.prices.conditions import Conditions
-from applier.forecast.prices.pricing import Part, Pricer, TableState, Work, part_of
+from applier.forecast.prices.pricing import Part, Pricer, Work, part_of
 from applier.forecast.prices.scenario import Scenario
+from applier.forecast.prices.table_state import TableState
 from applier.forecast.prices.units import borrowed
 from applier.forecast.workload.load_batch import LoadBatch, LoadRun, commit_times
 from applier.forecast.workload.loads import LoadReader
@@ -307,7 +308,7 @@ class Forecast:
             facts = self.facts.get(table)
             if table not in changed:  # DDL alone named it
                 continue
-            if facts is not None and facts.has_words:
+            if facts is not None and facts.has_unread_texts:
                 what = f"no time is counted for the FULLTEXT index of {table}"
                 found[f"{what}; a server takes some for each word"] = None
             if facts is None:

@@ -16,8 +16,9 @@ from applier.errors import InputError
 from applier.forecast.inventory.facts import TableFacts
 from applier.forecast.measurement.cell_log import make_log
 from applier.forecast.measurement.measurement_grid import DATABASE, VALUE, Cell
-from applier.forecast.prices.pricing import Pricer, TableState, part_of
+from applier.forecast.prices.pricing import Pricer, part_of
 from applier.forecast.prices.scenario import Scenario
+from applier.forecast.prices.table_state import TableState
 from applier.forecast.prices.units import PLACE, UNITS, Amounts, Prices
 from applier.forecast.workload.loads import LoadReader
 from applier.forecast.workload.transaction_load import TransactionLoad

@@ -86,7 +86,10 @@ LACKS = {
     10: "what workers cost each other is as much as it was elsewhere",
     11: "a page that is written before the redo log is full costs what the shipped prices say",
     12: "tables opened again and foreign keys cost what the shipped prices say",
-    13: "values outside of their rows' pages cost what the shipped prices say",
+    13: (
+        "values outside of their rows' pages and words of FULLTEXT indexes cost what the shipped"
+        " prices say"
+    ),
 }
 NO_WRITES = 8
 """Up to this format there was no price of a page write; it is for pools with `most_written`."""
@@ -95,7 +98,7 @@ NO_HAND_OVER, NO_CROWDING = 9, 10
 and 5.7's."""
 NO_REDO_WRITES = 11
 """Up to this format a redo log never was full: the price of a page write was MariaDB's."""
-NEW_UNITS = {12: ("table open", "foreign key"), 13: ("long byte",)}
+NEW_UNITS = {12: ("table open", "foreign key"), 13: ("long byte", "text", "word")}
 """Up to this format nobody priced these."""
 UNMEASURED_READS = 5
 """Up to this format the price of a page read was one that had been assumed."""

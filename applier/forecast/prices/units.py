@@ -44,6 +44,11 @@ UNITS: dict[str, str] = {
     "value": "one column of a changed row's image: unpacked, compared, packed again",
     "index entry": "one entry of a secondary index written or marked",
     "foreign key": "one row of another table looked up for a foreign key of a changed row",
+    "text": "one text that a FULLTEXT index takes in: read again at the commit",
+    "word": (
+        "one word of such a text, for each time that the number of different words must be doubled"
+        " beyond 16"
+    ),
     "full entry": (
         "one entry moved within a full leaf of a secondary index: purge takes the old one out and"
         " tries to merge the leaf"

@@ -23,6 +23,7 @@ from applier.errors import InputError
 from applier.forecast.inventory.facts import TableFacts
 from applier.forecast.inventory.key_places import FEWEST_VALUES, Spread, Values, spread_of
 from applier.forecast.workload.found_by import FoundBy
+from applier.forecast.workload.full_text import FullText
 from applier.forecast.workload.long_rows import LongRows
 from applier.forecast.workload.row_counts import image_columns
 from applier.forecast.workload.sampled_rows import (
@@ -78,6 +79,8 @@ def with_index_changes(
     for name, shares in sample.long_rows.shares().items():
         if name in found:
             found[name] = replace(found[name], long_shares=shares)
+    for name, texts in sample.full_text.texts().items():
+        found[name] = replace(found[name], texts=texts)
     for name, spreads in sample.spreads().items():
         stays = sample.stays(name, spreads, facts[name].leaf_pages)
         found[name] = replace(found[name], spreads=spreads, index_stays=stays)
@@ -109,7 +112,7 @@ class _Sample:
         """Table -> rows of updates whose images could be compared."""
         self.others = Counter[str]()
         """Table -> rows that are written or deleted."""
-        self.long_rows = LongRows()
+        self.long_rows, self.full_text = LongRows(), FullText(tables)
         self.log_bytes = self._read_bytes = 0
         self._moves: dict[tuple[str, str], list[Move]] = {}
         """(Table, index) -> the updates that change it."""
@@ -176,6 +179,7 @@ class _Sample:
             return
         if head.kind == "update":
             self._update(event, head, table_map)
+        self.full_text.take(event, head, table_map)
         self._values(event, head, table_map)
         if self._found_by is not None and head.kind != "write":
             self._found_by.take(event, head, table_map)

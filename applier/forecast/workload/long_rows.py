@@ -9,24 +9,23 @@ storage/innobase/handler/ha_innodb.cc); the others cost what reading their image
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 from applier.binlog.header import Event
-from applier.binlog.images.row_decoder import rows_reader
 from applier.binlog.rows import RowsHead
 from applier.binlog.table_map import TableMap
 from applier.binlog.wire import wire_of
-from applier.forecast.workload.row_counts import image_columns
-from applier.forecast.workload.sampled_rows import ForEachHead
+from applier.forecast.workload.sampled_rows import (
+    ForEachHead,
+    ReadRows,
+    Row,
+    before_and_after,
+)
 
 MOST_BYTES = 8_126
 """Of a row in its page, with 16 KB (page_zip_rec_needs_ext, storage/innobase/include)."""
 SHORTEST_BYTES = 40
 """Of a value that goes out of it (BTR_EXTERN_LOCAL_STORED_MAX_SIZE); its address stays."""
 ADDRESS_BYTES = 20
-Row = Mapping[int, Any]
-"""The values of varying length, by column."""
 
 
 def outside(row: Row) -> set[int]:
@@ -79,30 +78,9 @@ class LongRows:
         return found
 
 
-def _rows(
-    head: RowsHead, table_map: TableMap
-) -> Callable[[Event], Iterator[tuple[Row, Row]]] | None:
-    """A function from events that begin with `head` to what of each row may be long, before and
-    after. None for partial updates of JSON, whose images are not whole."""
-    if head.partial:
-        return None
-    varying = _varying(table_map)
-    first, second = ([at for at in one if at in varying] for one in head.images_of(table_map))
-    images = [image_columns(table_map, one, varying) for one in head.images_of(table_map)]
-    read = rows_reader(*images) if head.kind == "update" else rows_reader(images[0])
-    length = head.length
-
-    def named(columns: Sequence[int], image: Sequence[Any]) -> Row:
-        return dict(zip(columns, image, strict=True))
-
-    def rows(event: Event) -> Iterator[tuple[Row, Row]]:
-        for row in read(event.buffer, event.body + length, event.end):
-            if head.kind == "update":
-                yield named(first, row[0]), named(second, row[1])
-            else:
-                yield {}, named(first, row)
-
-    return rows
+def _rows(head: RowsHead, table_map: TableMap) -> ReadRows | None:
+    """What of each row may be long."""
+    return before_and_after(head, table_map, _varying(table_map))
 
 
 def _varying(table_map: TableMap) -> frozenset[int]:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import accumulate
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from applier.binlog.events import Query
 from applier.binlog.header import ROWS_TYPES, Event, EventType
+from applier.binlog.images.row_decoder import rows_reader
 from applier.binlog.reader import LogReader
 from applier.binlog.rows import RowsHead
 from applier.binlog.rows_context import RowsContext, as_it_is
 from applier.binlog.table_map import TableMap
 from applier.forecast.workload.ranges import transaction_behind
+from applier.forecast.workload.row_counts import image_columns
 from applier.forecast.workload.table_fates import TableFate, ddl_in, table_fates
 from applier.remote import address_of
 from applier.sources import STANDARD_INPUT, open_at
@@ -25,6 +27,9 @@ MOST_STRETCHES = 4
 BEGINNING_BYTES = 64 << 20
 """Of a log, from its start, that are looked at where the order of its rows counts."""
 Made = TypeVar("Made")
+Row = Mapping[int, Any]
+"""Values of a row as they stand in its image, by column."""
+ReadRows = Callable[[Event], Iterator[tuple[Row, Row]]]
 
 
 def can_be_read_again(path: str) -> bool:
@@ -96,6 +101,33 @@ def beginning(
             ddl(event, query, table_fates(query))
 
     yield from rows_events(reader, BEGINNING_BYTES, seen)
+
+
+def before_and_after(
+    head: RowsHead, table_map: TableMap, wanted: frozenset[int]
+) -> ReadRows | None:
+    """A function from events that begin with `head` to the wanted columns of each row, before and
+    after; of a row that is written or deleted there is one image, the second one. None for partial
+    updates of JSON, whose images are not whole. Raises InputError for another table's map."""
+    if head.partial:
+        return None
+    first, second = head.images_of(table_map)
+    images = [image_columns(table_map, one, wanted) for one in (first, second)]
+    is_update, length = head.kind == "update", head.length
+    read = rows_reader(*images) if is_update else rows_reader(images[0])
+    kept = [[at for at in one if at in wanted] for one in (first, second)]
+
+    def named(columns: Sequence[int], image: Sequence[Any]) -> Row:
+        return dict(zip(columns, image, strict=True))
+
+    def rows(event: Event) -> Iterator[tuple[Row, Row]]:
+        for row in read(event.buffer, event.body + length, event.end):
+            if is_update:
+                yield named(kept[0], row[0]), named(kept[1], row[1])
+            else:
+                yield {}, named(kept[0], row)
+
+    return rows
 
 
 class ForEachHead(Generic[Made]):
