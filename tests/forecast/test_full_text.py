@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import applier
+from applier.forecast.answers.words import split
 from applier.forecast.inventory.facts import TableFacts, Texts, facts_of_tables
 from applier.forecast.plan import ForecastPlan, run
 from applier.forecast.prices.calibration import default_calibration
@@ -111,4 +112,10 @@ def test_they_cost_what_the_prices_say(tmp_path: Path) -> None:
     prices = default_calibration("9.7").prices
     more = prices["text"] + 64 * 2 * prices["word"] + prices["index entry"]
     assert seconds[", FULLTEXT (body)"] - seconds[""] == pytest.approx(more, rel=0.01)
+    replica = done.summary()["replica"]
+    assert (replica["texts"], replica["text_seconds"]) == (
+        1,
+        pytest.approx(prices["text"] + 64 * 2 * prices["word"]),
+    )
+    assert "of it to put the words of 1 texts into FULLTEXT indexes" in split(done.summary())
     assert not [text for text in done.forecast.assumptions() if "FULLTEXT" in text]

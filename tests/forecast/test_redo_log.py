@@ -142,7 +142,7 @@ def test_the_text_names_it_where_it_is_a_tenth_of_the_time() -> None:
     replica = {
         "apply_seconds": 10.0, "lookup_seconds": 1.0, "page_read_seconds": 0.0, "page_reads": 0.0,
         "retries": 0.0, "redo_log_writes": 8_000.0, "redo_log_seconds": 4.0,
-        "table_opens": 0.0, "table_open_seconds": 0.0,
+        "table_opens": 0.0, "table_open_seconds": 0.0, "texts": 0.0, "text_seconds": 0.0,
     }  # fmt: skip
     summary = {
         "replica": replica,

@@ -63,6 +63,18 @@ def scenario_dict(run: ScenarioRun, log_seconds: float) -> dict[str, Any]:
     }
 
 
+def _texts(forecast: Forecast) -> dict[str, float]:
+    """What FULLTEXT indexes ask of the replica as it is."""
+    found = [
+        forecast.base.pricer.texts(kind.target, totals.rows)
+        for kind, totals in forecast.parts.totals.items()
+    ]
+    return {
+        "texts": sum(texts for texts, _ in found),
+        "text_seconds": sum(seconds for _, seconds in found),
+    }
+
+
 def summarize(
     forecast: Forecast,
     *,
@@ -85,6 +97,7 @@ def summarize(
         "server": base.scenario.rules.name,
         "replica": (
             scenario_dict(base, log_seconds)
+            | _texts(forecast)
             | {"settings": forecast.conditions.as_dict() if forecast.conditions else {}}
         ),
         "conditions": forecast.conditions.sentence() if forecast.conditions else "",

@@ -130,6 +130,7 @@ WAITS = (
             " (table_open_cache)"
         ),
     ),
+    ("text_seconds", "texts", "to put the words of {:,.0f} texts into FULLTEXT indexes"),
 )
 """Seconds of a replica, what they are for and how often, in words."""
 

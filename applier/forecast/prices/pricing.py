@@ -170,6 +170,13 @@ class Pricer:
             changed is shape and decision.key is not None and decision.key.name == target.key,
         )
 
+    def texts(self, target: LoadShape, changed: int) -> tuple[float, float]:
+        """(Texts that FULLTEXT indexes take in of so many changed rows, seconds for them)."""
+        facts = self.facts_of(target)
+        texts, words = NO_TEXTS if facts is None else facts.texts.get(target.kind, NO_TEXTS)
+        seconds = texts * self.prices["text"] + words * self.prices["word"]
+        return changed * texts, changed * seconds * self.scenario.factor
+
     def price(self, part: Part) -> Price:
         """What a part of a transaction takes."""
         return self.price_of(self.work(part))
