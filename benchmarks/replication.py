@@ -15,7 +15,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent.parent / "docker"))
 from servers.server import Server
 
-LOOK_SECONDS = 0.03
+LOOK_SECONDS = 0.01
 _OLD_WORDS = {
     "CHANGE REPLICATION SOURCE TO": "CHANGE MASTER TO",
     "SHOW BINARY LOG STATUS": "SHOW MASTER STATUS",
