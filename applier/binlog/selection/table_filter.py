@@ -24,6 +24,8 @@ SYSTEM_SCHEMAS = frozenset(
     {"mysql", "sys", "performance_schema", "information_schema", "ndbinfo", "mtr", "binlag"}
 )
 """The server's own, that of its test suite, and ours: left out unless an option names them."""
+TYPES_WITH_ROWS = "('BASE TABLE', 'SYSTEM VERSIONED')"
+"""What information_schema calls tables that have rows of their own, the one of MariaDB included."""
 MOST_NAMES = 10_000
 """Tables of a log that are remembered for messages."""
 NAMES_SHOWN = 5

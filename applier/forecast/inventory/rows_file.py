@@ -9,7 +9,7 @@ and commas or tabs will do. A table has one line for each of its keys, or one fo
            MAX(s.cardinality) AS cardinality
     FROM information_schema.tables t LEFT JOIN information_schema.statistics s
          ON s.table_schema = t.table_schema AND s.table_name = t.table_name
-    WHERE t.table_type = 'BASE TABLE'
+    WHERE t.table_type IN ('BASE TABLE', 'SYSTEM VERSIONED')
     GROUP BY t.table_schema, t.table_name, t.table_rows, t.auto_increment, s.index_name
 
 8.0 and later keep such numbers for a day unless information_schema_stats_expiry is 0.

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from applier.binlog.selection.table_filter import SYSTEM_SCHEMAS
+from applier.binlog.selection.table_filter import SYSTEM_SCHEMAS, TYPES_WITH_ROWS
 from applier.error_codes import Code
 from applier.errors import InputError
 from applier.forecast.inventory.facts import COUNTED_THERE, STATISTICS, TableFacts
@@ -27,11 +27,12 @@ OLD_FACTOR = 2
 """Estimates from a few pages may be off by less."""
 MANY_ROWS = 100
 HALVED = 2.0
-_TABLES = """
+_TABLES = f"""
 SELECT table_schema, table_name, table_rows, avg_row_length, auto_increment,
     COALESCE(data_length + index_length, 0)
 FROM information_schema.tables
-WHERE table_type = 'BASE TABLE' AND table_schema NOT IN :system ORDER BY table_schema, table_name
+WHERE table_type IN {TYPES_WITH_ROWS} AND table_schema NOT IN :system
+ORDER BY table_schema, table_name
 """
 _CACHED = "SHOW VARIABLES LIKE 'information_schema_stats_expiry'"
 """8.0 and later keep statistics for a day in information_schema; 0 asks the engine."""

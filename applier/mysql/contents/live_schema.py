@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from applier.binlog.selection.table_filter import TYPES_WITH_ROWS
 from applier.dumps.source import DumpReader, Selection
 from applier.dumps.split import RawStatement
 from applier.error_codes import Code
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from applier.mysql.client.connection import Server
 
 STATEMENT_BYTES = 1 << 20
-_TABLES = """SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES
-WHERE TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED') ORDER BY TABLE_SCHEMA, TABLE_NAME"""
+_TABLES = f"""SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES
+WHERE TABLE_TYPE IN {TYPES_WITH_ROWS} ORDER BY TABLE_SCHEMA, TABLE_NAME"""
 _COLUMNS = """SELECT COLUMN_NAME, DATA_TYPE, EXTRA FROM information_schema.COLUMNS
 WHERE TABLE_SCHEMA = {database} AND TABLE_NAME = {table} ORDER BY ORDINAL_POSITION"""
 _SESSION = (

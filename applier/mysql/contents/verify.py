@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from applier.binlog.selection.table_filter import TYPES_WITH_ROWS
 from applier.errors import BinlagError, ReplicationError
 from applier.mysql.client.shown_definition import shown_definition
 from applier.mysql.contents.definitions import differences
@@ -238,7 +239,7 @@ def _server_tables(
         (_text(database), _text(name))  # the server finds Shop where shop is asked for
         for database, name in server.query(
             "SELECT TABLE_SCHEMA, TABLE_NAME FROM information_schema.TABLES "
-            f"WHERE TABLE_SCHEMA IN ({listed}) AND TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED')"
+            f"WHERE TABLE_SCHEMA IN ({listed}) AND TABLE_TYPE IN {TYPES_WITH_ROWS}"
         )
     }
     columns: dict[tuple[str, str], set[str]] = {
