@@ -149,3 +149,16 @@ def test_rows_of_a_value_are_those_of_the_table(
         table = found[f"shared.t{each}"]
         assert table.duplicates["b"] == pytest.approx(each, rel=0.2)
         assert table.rows_per_prefix[0] == pytest.approx(each, rel=0.2)
+
+
+def test_tables_with_history_belong_to_the_schema(server_factory: ServerFactory) -> None:
+    """information_schema calls them SYSTEM VERSIONED."""
+    server = server_factory.shared("mariadb")
+    server.execute(
+        "CREATE OR REPLACE DATABASE kept",
+        "CREATE TABLE kept.t (id INT PRIMARY KEY) WITH SYSTEM VERSIONING",
+        "CREATE VIEW kept.v AS SELECT id FROM kept.t",
+    )
+    url = parse_url(f"mysql://{server.user}@127.0.0.1:{server.port}", "--schema")
+    found, _ = facts_of_server(url.with_password(server.password), ["kept"])
+    assert list(found) == ["kept.t"]
