@@ -49,7 +49,10 @@ class FullText:
     """Shown rows events, it keeps what words they bring into the FULLTEXT indexes of tables."""
 
     def __init__(self, tables: Mapping[str, TableDefinition]) -> None:
-        self._tables = {name: one for name, one in tables.items() if _indexes(one)}
+        self._tables = tables
+        indexes = {name: _columns(one) for name, one in tables.items()}
+        self._indexes = {name: found for name, found in indexes.items() if found}
+        """Table -> the columns of each of its FULLTEXT indexes."""
         self._rows = Counter[tuple[str, str]]()
         self._texts = Counter[tuple[str, str]]()
         self._words = Counter[tuple[str, str, tuple[int, ...]]]()
@@ -60,15 +63,15 @@ class FullText:
     def take(self, event: Event, head: RowsHead, table_map: TableMap) -> None:
         """Raises InputError for images that do not fit the table's map."""
         name, kind = table_map.full_name, head.kind
-        if name not in self._tables or kind == "delete":
+        indexes = self._indexes.get(name)
+        if indexes is None or kind == "delete":
             return
         read = self._readers.of(head, table_map)
         if read is None:
             return
-        definition = self._tables[name]
         for before, after in read(event):
             self._rows[name, kind] += 1
-            for columns in _indexes(definition):
+            for columns in indexes:
                 if any(at in after and before.get(at) != after[at] for at in columns):
                     self._texts[name, kind] += 1
                     self._index(name, kind, columns, {**before, **after})
@@ -96,9 +99,9 @@ class FullText:
         return found
 
     def _reader(self, head: RowsHead, table_map: TableMap) -> ReadRows | None:
-        wanted = frozenset[int]().union(*_indexes(self._tables[table_map.full_name]))
+        wanted = frozenset[int]().union(*self._indexes[table_map.full_name])
         return before_and_after(head, table_map, wanted)
 
 
-def _indexes(definition: TableDefinition) -> list[tuple[int, ...]]:
+def _columns(definition: TableDefinition) -> list[tuple[int, ...]]:
     return [tuple(key.columns) for key in definition.keys if key.kind == "fulltext"]

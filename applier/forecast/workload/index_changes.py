@@ -29,6 +29,8 @@ from applier.forecast.workload.row_counts import image_columns
 from applier.forecast.workload.sampled_rows import (
     STRETCH_BYTES,
     ForEachHead,
+    Row,
+    before_and_after,
     can_be_read_again,
     rows_events,
     size_of,
@@ -216,22 +218,15 @@ def changed_indexes(
     """A function from updates that begin with `head` to the secondary indexes that each row
     changes. None for partial updates of JSON, whose images are not whole. Raises InputError for
     another table's map."""
-    if head.partial:
-        return None
-    first, second = head.images_of(table_map)
     keys = {key.name: tuple(key.columns) for key in definition.secondary_keys}
     primary = frozenset(() if definition.primary is None else definition.primary.columns)
     wanted = frozenset[int]().union(primary, *keys.values())
-    old = [at for at in first if at in wanted]
-    new = [at for at in second if at in wanted]
-    read = rows_reader(
-        image_columns(table_map, first, wanted), image_columns(table_map, second, wanted)
-    )
-    length = head.length
+    read = before_and_after(head, table_map, wanted)
+    if read is None:
+        return None
 
-    def of_row(before: Sequence[Any], after: Sequence[Any]) -> dict[str, Move]:
-        was, written = dict(zip(old, before, strict=True)), dict(zip(new, after, strict=True))
-        differing, now = _differing(was, written.items()), was | written
+    def of_row(was: Row, written: Row) -> dict[str, Move]:
+        differing, now = _differing(was, written.items()), {**was, **written}
         moves = not differing.isdisjoint(primary)
         return {
             name: (_values_at(key, was), _values_at(key, now))
@@ -240,7 +235,7 @@ def changed_indexes(
         }
 
     def changed(event: Event) -> Iterator[dict[str, Move]]:
-        for row in read(event.buffer, event.body + length, event.end):
+        for row in read(event):
             yield of_row(*row)
 
     return changed
