@@ -28,10 +28,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def uses_processes(item: pytest.Item) -> bool:
-    """Whether its module imports what processes are run with, or it has a fixture that starts
-    servers."""
+    """Whether its module imports what processes are run with, or it starts servers: by a fixture,
+    or by itself."""
     names = vars(item.module) if isinstance(item, pytest.Function) else {}
-    return not PROCESSES.isdisjoint(names) or "server_factory" in getattr(item, "fixturenames", ())
+    return (
+        not PROCESSES.isdisjoint(names)
+        or "ServerFactory" in names
+        or "server_factory" in getattr(item, "fixturenames", ())
+    )
 
 
 @pytest.hookimpl(tryfirst=True)
