@@ -341,6 +341,7 @@ NO_UNIQUE_KEY = (
     filled("t", f"{{n}} % 2000, {text('{n}')}, NOW()", 20_000),
 )
 
+
 def prose(words: int, chance: Random) -> str:
     """A text with words as often as in one that a person wrote: the n-th one in 1 of n."""
     return " ".join(f"word{int(VOCABULARY ** chance.random()):x}" for _ in range(words))

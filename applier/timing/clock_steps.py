@@ -29,7 +29,7 @@ last_committed; what MariaDB's mode says of its group."""
     ALL_DONE, COORDINATOR_FREE, READ_FROM, CORES_FROM,
     REDO_START, REDO_END, LOG_START, LOG_END, SYNCS,
     PREVIOUS, IS_FIRST, FIRST_MARK, LAST_MARK, RETRIES, GROUP_MODE, ONE_DOMAIN, MOST_QUEUED,
-    BESIDE, WOKEN, LEFT_WAITING, CROWDING, IN_WORKER, INSERTS_IN_WORKER, HANDED,
+    BESIDE, WOKEN, LEFT_WAITING, IN_WORKER, TAKEN_TRANSACTION, TAKEN_EVENT, HANDED,
     PURGE_WORK, CLOCK_NUMBERS,
 ) = range(38)  # fmt: skip
 """Places in `Clock.numbers`: settings, then times and counts. QUEUES: the coordinator goes on while
@@ -39,10 +39,9 @@ SYNC_PROCESSOR: of both. FIRST_MARK is -1 while there is no mark. RETRIES: expec
 transactions that scanned a table out of order. GROUP_MODE: a place in `scheduling.MODES`. Of
 MariaDB's workers, 0 elsewhere: BESIDE: processor seconds more for each that a transaction takes
 beside others; WOKEN: seconds until one that waited is awake; LEFT_WAITING: the share of workers for
-which there is no core. CROWDING: how many times as long rows take while the coordinator asks for a
-free worker, where that is more than what its own core explains; 1 elsewhere. IN_WORKER: how many
-times the processor that they take in the only thread of a replica, where purge has something to do
-behind them; INSERTS_IN_WORKER: where it has not; 1 of MariaDB. HANDED: seconds until the
+which there is no core. IN_WORKER: how many times the processor that rows take in the only thread of
+a replica they take in one of several workers; TAKEN_TRANSACTION, TAKEN_EVENT: seconds that such a
+worker takes besides for each that it gets from the coordinator. HANDED: seconds until the
 coordinator is awake behind those that a transaction waits for, and its worker; 0 where that is part
 of other prices. PURGE_WORK: how many times MARKED purge takes of the workers' cores; 0 where
 nothing is synced."""
@@ -50,13 +49,13 @@ nothing is synced."""
 (
     ARRIVAL, PROCESSOR, WAITING, READS, EVENTS, LAST_COMMITTED, SEQUENCE_NUMBER,
     FIRST_DATABASE, END_DATABASE, SCANNED, SCAN, DOMAIN, COMMIT_ID, FLAGS, LOG_BYTES, ROOM,
-    STOPPED, MARKED, HISTORY, TURN_NUMBERS,
-) = range(20)  # fmt: skip
+    STOPPED, MARKED, TURN_NUMBERS,
+) = range(19)  # fmt: skip
 """Places in a turn: seconds, pages, events, and what the transaction depends on. SCANNED: the table
 without a key that it scans, -1 for none; SCAN: the seconds of that. ROOM: processor seconds of the
 server's other threads, for room in the buffer pool. STOPPED: seconds, part of WAITING, in which
 all workers that read pages stand still. MARKED: seconds, part of PROCESSOR, for entries of indexes
-that purge takes out later. HISTORY: 1 where purge has anything to do behind it."""
+that purge takes out later."""
 
 SHORTEST, STEPS_A_DECADE, GRID = 1e-4, 3, 17
 """Lengths of scans for which contention is known: 0.1 ms to 21 s."""
@@ -116,8 +115,8 @@ def take(clock: Clock, turn: Sequence[float], databases: Sequence[int]) -> float
     if after > may_start:
         may_start = after + numbers[HANDED]
     start = max(may_start, workers[worker])
-    work = turn[PROCESSOR] * numbers[IN_WORKER if turn[HISTORY] else INSERTS_IN_WORKER]
-    numbers[CORES_FROM] += _crowded(numbers, start - may_start, work)
+    taken = numbers[TAKEN_TRANSACTION] + numbers[TAKEN_EVENT] * turn[EVENTS]
+    work = turn[PROCESSOR] * numbers[IN_WORKER] + taken
     if numbers[SEVERAL]:
         reading = numbers[COORDINATOR_TRANSACTION] + numbers[COORDINATOR_EVENT] * turn[EVENTS]
         begin = max(arrival, numbers[COORDINATOR_FREE]) if numbers[QUEUES] else start
@@ -258,12 +257,6 @@ def _processor(numbers: Numbers, start: float, turn: Sequence[float]) -> float:
     return alone + numbers[BESIDE] * min(alone, others) + numbers[WOKEN] * numbers[LEFT_WAITING]
 
 
-def _crowded(numbers: Numbers, asked: float, work: float) -> float:
-    """Seconds by which workers get on less while the coordinator asks for a free one so long."""
-    crowding = numbers[CROWDING]
-    return min(asked / crowding, work) * (crowding - 1)
-
-
 def _executed(numbers: Numbers, start: float, work: float, turn: Sequence[float]) -> float:
     """When its rows are changed: cores and disk are given out in the log's order."""
     ready = start + work
@@ -352,7 +345,7 @@ def _synced(numbers: Numbers, ready: float, start: int, seconds: float, share: f
 
 
 STEPS = (
-    _may_begin, _parents_done, _note, _free_worker, _processor, _crowded, _executed, _contended,
+    _may_begin, _parents_done, _note, _free_worker, _processor, _executed, _contended,
     _scanned, _note_scan, _synced, _committed, _pooled_worker, _take_group, take,
 )  # fmt: skip
 """What a compiler has to know of besides the functions of scheduling."""

@@ -28,12 +28,9 @@ processor (they wait for each other's latches and for memory that the reading th
 thread that waited, for its turn to commit or for a sync, must be woken: measured on 10.11.18 with
 two cores, where none of 1, 2, 4 and 8 workers was faster than one without syncs.
 
-So do those of 5.7, but only while its coordinator asks for a free one, with a log whose
-transactions do not depend on each other. Where it waits for those of a group commit it sleeps
-(`wait_for_last_committed_trx`), and must be woken, as must the worker then: a 5.7.29 with two cores
-took 63, 40 and 35 µs a transaction with 2, 4 and 8 workers where the log had no dependencies, and
-45 to 63 where it had nearly all in turn. Its four threads of purge take as much of the processor as
-its workers do.
+Those of 5.7 cost more for each transaction and event that they get (`worker_rules`). Where its
+coordinator waits for those of a group commit it sleeps (`wait_for_last_committed_trx`), and must be
+woken, as must the worker then.
 
 A transaction takes its turn in the log's order; the cores' work is a sum, not a queue, so that one
 pass over the log is the whole simulation.
@@ -60,7 +57,7 @@ from applier.replica.scheduling import (
 from applier.timing import clock_steps as steps
 from applier.timing.clock_steps import Clock
 from applier.timing.scan_locks import contentions
-from applier.timing.worker_rules import ALONE, WorkerRules
+from applier.timing.worker_rules import ALONE, AT_NO_COST, WorkerRules
 
 
 def spins(parallel_type: str, workers: int) -> bool:
@@ -76,9 +73,7 @@ class Machine:
     after its processor part `sync_processor`; both 0 where nothing is synced. `synced_logs`: the
     redo log, and the binary log at each or some of the commits. Of MariaDB's workers: `beside` is
     what a second of a transaction costs more while others are applied, `hand_over` passes until a
-    thread that waited is awake. `worker_rules` are those of its version. Where purge has threads
-    that want cores, too, while the coordinator spins, rows then cost `beside` more, and `hand_over`
-    passes until it and a worker are awake behind the transactions that one waits for.
+    thread that waited is awake. `worker_rules` are those of its version.
     """
 
     cores: float = inf
@@ -97,20 +92,6 @@ class Machine:
     def worker_cores(self) -> float:
         """Cores that are left for the workers when all are at work."""
         return max(self.cores - 1, self.cores / 2) if self.spins else self.cores
-
-    @property
-    def purge_spins(self) -> bool:
-        """Whether purge wants cores while the coordinator spins."""
-        return self.spins and self.worker_rules.purge_threads > 0
-
-    def crowding(self, workers: int) -> float:
-        """How many times as long rows take as on `worker_cores` while the coordinator spins: all
-        threads that want a core get an equal share of them."""
-        if not self.purge_spins:
-            return 1.0
-        threads = workers + 1 + self.worker_rules.purge_threads
-        have = min(self.cores * workers / threads, float(workers))
-        return (1 + self.beside) * min(self.worker_cores, float(workers)) / have
 
     @property
     def sync(self) -> float:
@@ -141,8 +122,6 @@ class Turn:
     """Seconds of the waiting in which all workers that read pages stand still."""
     marked: float = 0.0
     """Seconds of the processor part for entries of indexes that purge takes out later."""
-    leaves_history: bool = False
-    """Purge has something to do behind it: it does not only insert."""
 
 
 DEPENDENCIES = {
@@ -173,6 +152,8 @@ class WorkClock:
         mode = DEPENDENCIES[parallel_type if several else NONE]
         by_group = mode == steps.BY_GROUP_COMMIT
         cores = min(machine.worker_cores, float(workers))
+        wakes = machine.spins and machine.worker_rules.wakes
+        handed = machine.worker_rules.handed.get(parallel_type if several else NONE, AT_NO_COST)
         redo_sync = machine.sync / max(machine.synced_logs, 1.0)
         numbers = [0.0] * steps.CLOCK_NUMBERS
         for place, value in {
@@ -199,10 +180,10 @@ class WorkClock:
             steps.MOST_QUEUED: MAX_QUEUED,
             steps.BESIDE: machine.beside if by_group else 0.0,
             steps.WOKEN: machine.hand_over if by_group else 0.0,
-            steps.HANDED: machine.hand_over if machine.purge_spins else 0.0,
-            steps.IN_WORKER: machine.worker_rules.rows_factor if several else 1.0,
-            steps.INSERTS_IN_WORKER: machine.worker_rules.inserts_factor if several else 1.0,
-            steps.CROWDING: machine.crowding(workers),
+            steps.HANDED: machine.hand_over if wakes else 0.0,
+            steps.IN_WORKER: handed.rows_factor,
+            steps.TAKEN_TRANSACTION: handed.transactions * machine.coordinator_transaction,
+            steps.TAKEN_EVENT: handed.events * machine.coordinator_event,
             steps.PURGE_WORK: machine.worker_rules.purge_work if machine.sync else 0.0,
             steps.LEFT_WAITING: max(1 - cores / workers, 0.0),
         }.items():
@@ -238,7 +219,7 @@ class WorkClock:
             arrival, turn.processor, turn.waiting, turn.reads, turn.events, turn.last_committed,
             turn.sequence_number, 0, len(databases), turn.scanned, turn.scan, domain,
             marks.commit_id, marks.flags, turn.log_bytes, turn.room, turn.stopped,
-            turn.marked, turn.leaves_history,
+            turn.marked,
         )  # fmt: skip
         return steps.take(self.numbers, numbers, databases)
 

@@ -257,8 +257,11 @@ def test_what_no_cell_tells_apart_keeps_to_the_prices_that_ship() -> None:
         cell = Cell(NO_KEY, 1000 + number, "delete", 1, 1, 1)
         cells.append(Measured(cell, "test", "9.7.4", seconds, 1, asked))
     found = fit(cells)
-    for name in ("transaction", "event", "statement", "hash row", "next", "ghost"):
+    for name in ("transaction", "event", "statement", "hash row"):
         assert found.prices[name] == pytest.approx(2 * usual[name], rel=0.05)
+    for name in ("next", "ghost", "word"):  # no cell asks for them
+        told, ship = ((one.low[name], one.prices[name], one.high[name]) for one in (found, ships))
+        assert told == pytest.approx([2 * price for price in ship], rel=0.05)
 
 
 def test_no_price_is_below_zero() -> None:

@@ -82,9 +82,7 @@ def applied(
     kind = "optimistic" if is_mariadb else "LOGICAL_CLOCK"
     clock, done = WorkClock(cell.workers, machine=machine, parallel_type=kind), 0.0
     for number in range(1, cell.transactions + 1):
-        turn = Turn(
-            alone, 0, 0, 2 * cell.events + 3, min(number - 1, 1), number, leaves_history=True
-        )
+        turn = Turn(alone, 0, 0, 2 * cell.events + 3, min(number - 1, 1), number)
         done = max(done, clock.take(0.0, turn))
     beside_seconds = cell.transactions * alone
     asked = amounts(transaction=cell.transactions, event=cell.transactions * cell.events)
@@ -148,18 +146,19 @@ def test_what_workers_of_mariadb_cost_each_other_is_found(
 
 @pytest.mark.one_case_in(4)
 @pytest.mark.parametrize("sync", SYNC_PRICES)
-@pytest.mark.parametrize("beside", [0.5, 2.0])
-def test_what_a_spinning_coordinator_of_5_7_costs_its_workers_is_found(
-    sync: TimePrice, beside: float
+@pytest.mark.parametrize(("transaction", "event"), [(10 * US, 2 * US), (30 * US, 1 * US)])
+def test_what_workers_of_5_7_take_of_each_transaction_and_event_is_found(
+    sync: TimePrice, transaction: float, event: float
 ) -> None:
     measured = [
-        applied(cell, speed_of(number), sync, 5 * US, 1 * US, beside=beside, version="5.7.29")
+        applied(cell, speed_of(number), sync, transaction, event, version="5.7.29")
         for number, cell in enumerate(scale_up_cells(4_000, workers=True))
     ]
-    usual = SHARED | {COORDINATOR[0]: TimePrice(5 * US), COORDINATOR[1]: TimePrice(1 * US)}
+    usual = SHARED | {COORDINATOR[0]: TimePrice(15 * US), COORDINATOR[1]: TimePrice(1.5 * US)}
     found = shared_prices(measured, cores=2, syncs=2.0, usual=usual)
-    assert set(found) == {SYNC, BESIDE, COORDINATOR[1]}
-    assert found[BESIDE].processor == pytest.approx(beside, rel=0.3)
+    assert set(found) == {SYNC, *COORDINATOR}
+    each = found[COORDINATOR[0]].processor + 5 * found[COORDINATOR[1]].processor
+    assert each == pytest.approx(transaction + 5 * event, rel=0.1)
     off = unexplained(measured, usual | found, cores=2, syncs=2.0)
     assert max(off.values()) < 0.15
 

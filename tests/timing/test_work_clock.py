@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from applier.replica.scheduling import DATABASE, LOGICAL_CLOCK
 from applier.timing.clock_steps import LENGTHS
 from applier.timing.work_clock import Machine, Turn, WorkClock
-from applier.timing.worker_rules import WorkerRules
+from applier.timing.worker_rules import Handed, WorkerRules
 
 US = 1e-6
 
@@ -183,31 +184,28 @@ def test_beside_others_a_transaction_of_mariadb_takes_more_of_the_processor() ->
     assert [few.take(0.0, Turn(2.0)) for _ in range(3)] == [2.0, 3.0, 4.0]
 
 
-def test_rows_take_longer_while_the_coordinator_of_a_5_7_asks_for_a_free_worker() -> None:
-    """By (1 + beside) times the threads that want a core, for each worker: 2 x 5 / 2 on two cores
-    with two threads of purge. What the coordinator asks before all workers are busy, and while it
-    sleeps until those of a group commit are done, costs nothing."""
-    rules = WorkerRules(purge_threads=2)
-    machine = Machine(2, spins=True, beside=1.0, worker_rules=rules)
+def test_a_worker_of_5_7_takes_more_for_each_transaction_and_event_that_it_gets() -> None:
+    """So many times what that takes of the coordinator, and a part of the rows besides; the only
+    thread takes nothing."""
+    rules = WorkerRules({DATABASE: Handed(1.5, 0.5, 2.0), LOGICAL_CLOCK: Handed(1.0, 1.0, 1.0)})
+    machine = Machine(2, True, 0.0, 0.0, 0.25, 0.125, worker_rules=rules)
+    for kind, each in ((DATABASE, 1.5 + 0.125 + 0.5), (LOGICAL_CLOCK, 1.0 + 0.25 + 0.25)):
+        clock = WorkClock(2, machine=machine, parallel_type=kind)
+        turns = [
+            Turn(1.0, events=2, last_committed=at, sequence_number=at + 1, databases=("d",))
+            for at in range(3)
+        ]
+        assert [clock.take(0.0, turn) for turn in turns] == [each, 2 * each, 3 * each]
+    assert WorkClock(1, machine=machine).take(0.0, Turn(1.0, events=2)) == 1.0
+
+
+def test_a_coordinator_of_5_7_that_sleeps_behind_a_group_commit_is_woken() -> None:
+    chain = [Turn(1.0, last_committed=at, sequence_number=at + 1) for at in range(3)]
+    machine = Machine(2, spins=True, hand_over=0.25, worker_rules=WorkerRules(wakes=True))
     clock = WorkClock(2, machine=machine)
-    assert machine.crowding(2) == 5.0 / 2
-    ends = [clock.take(0.0, turn) for turn in free(200)]
-    assert ends[:2] == [1.0, 2.0]
-    assert ends[-1] - ends[-2] == pytest.approx(2.5)
-    few = Machine(8, spins=True, beside=0.0, worker_rules=rules)
-    assert few.crowding(2) == 1.0
-    in_turn = WorkClock(2, machine=machine)
-    chain = [Turn(1.0, last_committed=at, sequence_number=at + 1) for at in range(10)]
-    assert [in_turn.take(0.0, turn) for turn in chain] == [float(at + 1) for at in range(10)]
-    woken = WorkClock(2, machine=replace(machine, hand_over=0.25))
-    assert [woken.take(0.0, turn) for turn in chain[:3]] == [1.0, 2.25, 3.5]
-    slower = Machine(2, worker_rules=WorkerRules(rows_factor=1.5, inserts_factor=1.25))
-    handed = WorkClock(2, parallel_type="DATABASE", machine=slower)
-    change = Turn(1.0, leaves_history=True)
-    assert [handed.take(0.0, turn) for turn in (change, change, Turn(1.0))] == [1.5, 3.0, 4.25]
-    assert WorkClock(1, machine=slower).take(0.0, change) == 1.0
-    asleep = Machine(2, beside=1.0, worker_rules=rules)
-    assert asleep.crowding(2) == 1.0
+    assert [clock.take(0.0, turn) for turn in chain] == [1.0, 2.25, 3.5]
+    awake = WorkClock(2, machine=replace(machine, worker_rules=WorkerRules()))
+    assert [awake.take(0.0, turn) for turn in chain] == [1.0, 2.0, 3.0]
 
 
 def test_each_that_waits_for_a_sync_of_mariadb_is_woken_behind_it() -> None:

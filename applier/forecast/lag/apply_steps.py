@@ -179,7 +179,7 @@ def apply(turns: Turns, parts: Parts, prices: PartPrices, run: Run, outcome: Out
         turn[11], turn[12] = turns.domain[at], turns.commit_id[at]
         turn[13], turn[14] = turns.flags[at], turns.log_bytes[at]
         turn[15], turn[16] = waits * numbers[PAGE_ROOM], stopped
-        turn[17], turn[18] = marked, history
+        turn[17] = marked
         database = turns.database_end[at]
         outcome.seconds[at] = seconds + page_cost + numbers[SYNC]
         outcome.lookup[at] = lookup

@@ -101,6 +101,10 @@ def fit(
     usual, speed = _prices_here(ships, amounts, seconds)
     prices = solve(amounts, seconds, usual)
     low, high = _intervals(amounts, seconds, usual)
+    unshown = ~amounts.any(axis=0)
+    low[unshown], high[unshown] = (
+        np.array(one.seconds)[unshown] * speed for one in (ships.low, ships.high)
+    )
     errors = relative_errors(amounts, seconds, prices)
     unseen = _cross_validate(amounts, seconds, usual)
     largest = (np.median(errors), np.quantile(errors, 0.9), errors.max())
@@ -142,9 +146,10 @@ def fit(
 
 
 def _prices_here(ships: Calibration, amounts: Floats, seconds: Floats) -> tuple[Floats, float]:
-    """(The prices that ship, in the middle of their intervals, at the speed that most cells show;
-    the seconds here for one of theirs)."""
-    usual = (np.array(ships.low.seconds) + np.array(ships.high.seconds)) / 2
+    """(The prices that ship, in the middle of their intervals where cells will move them, at the
+    speed that most cells show; the seconds here for one of theirs)."""
+    between = (np.array(ships.low.seconds) + np.array(ships.high.seconds)) / 2
+    usual = np.where(amounts.any(axis=0), between, ships.prices.seconds)
     said = amounts @ usual
     known = said > 0
     speed = float(np.median(seconds[known] / said[known])) if known.any() else 1.0

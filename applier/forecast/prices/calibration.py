@@ -26,7 +26,7 @@ from applier.timing.worker_rules import WORKER_RULES
 from applier.whole_file import write_whole
 from lookup.versions import rules_for
 
-FORMAT = 14
+FORMAT = 15
 """1 lacked prices (of a statement, of a read behind a deleted row of its value), and its others
 were too high for it; LACKS says of the others what is not in them."""
 HINT = "write a new one with `binlag measure --output FILE`"
@@ -66,11 +66,11 @@ SHARED: dict[str, TimePrice] = {
 commit, a page read into the buffer pool, the processor time of other threads that make room for it,
 a page that workers wait for until it is written (`PageCleaner.waited_for`, `RedoLog`), what the
 coordinator takes to read a transaction and each of its events, what a second of a transaction costs
-more while workers of a MariaDB or a 5.7 apply others beside it, the waking of one of them, and an
-event of the binary log that a replica writes itself. Of 9.7.4 with sysbench's oltp_write_only in
-twelve settings, 2 cores, a virtual disk; pages: the cells of `pool_reads`; MariaDB: 10.11.18, those
-of `scale_up`; the last one: docs/design/forecast-accuracy.md. No cell shows it, since a server must
-be started anew for it."""
+more while workers of a MariaDB apply others beside it, the waking of one of them or of a 5.7's
+coordinator, and an event of the binary log that a replica writes itself. Of 9.7.4 with sysbench's
+oltp_write_only in twelve settings, 2 cores, a virtual disk; pages: the cells of `pool_reads`;
+MariaDB: 10.11.18, those of `scale_up`; the last one: docs/design/forecast-accuracy.md. No cell
+shows it, since a server must be started anew for it."""
 RELAXED = {"innodb_flush_log_at_trx_commit": "2", "sync_binlog": "0"}
 """Commits as unit prices are measured: syncs come on top."""
 DURABLE = {"innodb_flush_log_at_trx_commit": "1", "sync_binlog": "1"}
@@ -90,12 +90,13 @@ LACKS = {
         "values outside of their rows' pages and words of FULLTEXT indexes cost what the shipped"
         " prices say"
     ),
+    14: "what workers cost each other is as much as it was elsewhere",
 }
 NO_WRITES = 8
 """Up to this format there was no price of a page write; it is for pools with `most_written`."""
-NO_HAND_OVER, NO_CROWDING = 9, 10
-"""Up to these formats what workers cost each other was part of the coordinator's price: MariaDB's,
-and 5.7's."""
+NO_HAND_OVER, NO_CROWDING, NO_HANDING = 9, 10, 14
+"""Up to these formats what workers cost each other was part of other prices: MariaDB's, and twice
+5.7's."""
 NO_REDO_WRITES = 11
 """Up to this format a redo log never was full: the price of a page write was MariaDB's."""
 NEW_UNITS = {12: ("table open", "foreign key"), 13: ("long byte", "text", "word")}
@@ -126,8 +127,6 @@ def priced_by_scale_up(rules_name: str) -> tuple[str, str]:
     """What of SHARED the cells of several workers show of these rules, besides a sync."""
     if commits_in_groups(rules_name):
         return BESIDE, HAND_OVER
-    if WORKER_RULES[rules_name].purge_threads:
-        return BESIDE, COORDINATOR[1]
     return COORDINATOR
 
 
@@ -331,10 +330,12 @@ def _of(data: dict[str, Any], source: str) -> Calibration:
     concerns = {
         NO_WRITES: POOL_RULES[rules_name].most_written > 0,
         NO_HAND_OVER: commits_in_groups(rules_name),
-        NO_CROWDING: WORKER_RULES[rules_name].purge_threads > 0,
+        **dict.fromkeys((NO_CROWDING, NO_HANDING), bool(WORKER_RULES[rules_name].handed)),
         NO_REDO_WRITES: POOL_RULES[rules_name].waits_for_redo,
     }
-    lacking = [what for older, what in LACKS.items() if form <= older and concerns.get(older, True)]
+    lacking = dict.fromkeys(
+        what for older, what in LACKS.items() if form <= older and concerns.get(older, True)
+    )
     assumed = tuple(f"the calibration is of format {form}: {what}" for what in lacking)
     if lacking:
         units = {name: one for name, one in units.items() if name not in SPLITS_OF_ALL_VISITS}
@@ -350,7 +351,7 @@ def _of(data: dict[str, Any], source: str) -> Calibration:
     }
     if form <= UNMEASURED_READS:
         shared[PAGE_READ] = default_calibration(rules_name).shared[PAGE_READ]
-    if any(form <= at and concerns[at] for at in (NO_HAND_OVER, NO_CROWDING)):
+    if any(form <= at and concerns[at] for at in (NO_HAND_OVER, NO_HANDING)):
         ships = default_calibration(rules_name).shared
         shared |= {name: ships[name] for name in (*COORDINATOR, BESIDE, HAND_OVER)}
     if form <= NO_REDO_WRITES and concerns[NO_REDO_WRITES]:

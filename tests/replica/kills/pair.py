@@ -173,14 +173,18 @@ class KillPair(Pair):
 
     # what is there
 
-    def left(self) -> Left:
-        """Read from a copy of the killed data, in a server that finds no relay log there; the
-        original is as it was."""
-        files = {
+    def files(self) -> dict[str, bytes]:
+        """Relay logs, their index, and info files."""
+        return {
             path.name: path.read_bytes()
             for path in self.replica.data.iterdir()
             if FILES.fullmatch(path.name)
         }
+
+    def left(self) -> Left:
+        """Read from a copy of the killed data, in a server that finds no relay log there; the
+        original is as it was."""
+        files = self.files()
         folder = self.replica.folder / "copy"
         shutil.copytree(self.replica.data, folder / "data")
         for path in list((folder / "data").iterdir()):
