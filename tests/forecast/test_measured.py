@@ -33,7 +33,7 @@ from applier.forecast.measurement.measurement_grid import (
 )
 from applier.forecast.measurement.pool_reads import pool_cells
 from applier.forecast.measurement.scale_up import scale_up_cells
-from applier.forecast.prices.calibration import default_calibration, load_calibration
+from applier.forecast.prices.calibration import FORMAT, default_calibration, load_calibration
 from applier.forecast.prices.units import PLACE, UNITS, Prices, amounts
 from applier.forecast.workload.loads import LoadReader
 from applier.replica.scheduling import NO_MARKS
@@ -111,6 +111,11 @@ def test_the_help_and_the_page_say_how_many_cells_there_are() -> None:
     quick = len(grid(RULES["9.7"], quick=True)) + quick_shared
     assert f"--quick measures {quick} of them" in (command.help or "")
     assert f"up to 8.0 have {len(grid(RULES['8.0'], row_searches=both)) + shared} cells" in page
+
+
+def test_the_page_says_which_format_calibrations_have() -> None:
+    page = Path(__file__).parents[2] / "docs" / "reference" / "formats.md"
+    assert f"| `format` | {FORMAT}. Formats 2 to {FORMAT - 1} lack" in page.read_text()
 
 
 def test_logs_of_one_table_never_share_a_row() -> None:
