@@ -5,16 +5,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pytest
 
-from applier.cli.commands.measure import command
+from applier.cli.commands.measure import calibrate, command
 from applier.errors import InputError
 from applier.forecast.measurement.cell_log import SERVER_ID, make_log
 from applier.forecast.measurement.fit import fit, relative_errors, solve
 from applier.forecast.measurement.measured import (
     Measured,
+    MeasurementTarget,
     Memory,
     measure_all,
     middle,
@@ -239,6 +242,18 @@ def test_what_was_measured_and_costs_nothing_is_kept(tmp_path: Path) -> None:
     shown = load_calibration(tmp_path / "own.json").shown
     assert {"leaf split", "hash row"} <= shown
     assert "leaf split" not in fit(cells).shown
+
+
+@pytest.mark.parametrize(("noise", "says"), [(0.02, False), (0.4, True)])
+def test_a_machine_that_was_not_steady_is_said(
+    noise: float, says: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cells, _ = made_up(60, noise)
+    server = SimpleNamespace(name="test", server_version="9.7.4", relay_folder=tmp_path)
+    calibrate(cells, cast("MeasurementTarget", server), str(tmp_path / "own.json"))
+    told = capsys.readouterr().err
+    assert "60 cells of 9.7.4" in told
+    assert ("not steady" in told) == says
 
 
 def test_a_disturbed_cell_does_not_bend_the_prices() -> None:

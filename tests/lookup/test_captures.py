@@ -8,7 +8,7 @@ import pytest
 from tests.lookup_captures import Shape, disagreement, shapes
 
 
-@pytest.mark.one_case_in(2)
+@pytest.mark.one_case_in(3)
 @pytest.mark.parametrize(
     "shape", [pytest.param(shape, id=f"{shape.folder}-{shape.name}") for shape in shapes()]
 )

@@ -165,7 +165,7 @@ def command(
             keeper.save()
         note(f"{len(keeper.all) - kept} cells measured" + (f", {kept} were there" if kept else ""))
         if output is not None:
-            _calibrate(keeper.all, target, output)
+            calibrate(keeper.all, target, output)
     return 0
 
 
@@ -283,8 +283,9 @@ def _measure(
                     break
 
 
-def _calibrate(done: list[Measured], target: MeasurementTarget, output: str) -> None:
-    from applier.forecast.measurement.fit import fit
+def calibrate(done: list[Measured], target: MeasurementTarget, output: str) -> None:
+    """Fits prices to what was measured on a target, writes them, and says how well they fit."""
+    from applier.forecast.measurement.fit import STEADY, fit
 
     mine = [
         one
@@ -300,3 +301,9 @@ def _calibrate(done: list[Measured], target: MeasurementTarget, output: str) -> 
         f" {residuals.median:.0%} at the median, of cells left out {residuals.unseen_median:.0%},"
         f" nine of ten below {residuals.unseen_p90:.0%}"
     )
+    if getattr(target, "relay_folder", None) is not None and residuals.median > STEADY:
+        note(
+            "the machine was not steady: its cells differ more from the prices than on a quiet one,"
+            f" where half of them are within {STEADY:.0%}; the error bar is wider for it. Measure"
+            " again when nothing else runs, or with --rounds 3"
+        )
