@@ -103,11 +103,7 @@ def fit(
     ships = default_calibration(rules_for(measured[0].server_version).name)
     usual, speed = _prices_here(ships, amounts, seconds)
     prices = solve(amounts, seconds, usual)
-    low, high = _intervals(amounts, seconds, usual)
-    unshown = ~amounts.any(axis=0)
-    low[unshown], high[unshown] = (
-        np.array(one.seconds)[unshown] * speed for one in (ships.low, ships.high)
-    )
+    low, high = _intervals(amounts, seconds, usual, ships, speed)
     errors = relative_errors(amounts, seconds, prices)
     unseen = _cross_validate(amounts, seconds, usual)
     largest = (np.median(errors), np.quantile(errors, 0.9), errors.max())
@@ -203,14 +199,21 @@ def _cross_validate(amounts: Floats, seconds: Floats, usual: Floats) -> Floats:
     return errors
 
 
-def _intervals(amounts: Floats, seconds: Floats, usual: Floats) -> tuple[Floats, Floats]:
-    """95 % intervals of the prices, by drawing cells anew."""
+def _intervals(
+    amounts: Floats, seconds: Floats, usual: Floats, ships: Calibration, speed: float
+) -> tuple[Floats, Floats]:
+    """95 % intervals of the prices, by drawing cells anew; those that ship, at this speed, of units
+    that no cell shows."""
     chance = np.random.default_rng(1)
     drawn = []
     for _ in range(RESAMPLES):
         pick = chance.integers(0, len(seconds), len(seconds))
         drawn.append(solve(amounts[pick], seconds[pick], usual))
     low, high = np.quantile(np.array(drawn), (0.025, 0.975), axis=0)
+    unshown = ~amounts.any(axis=0)
+    low[unshown], high[unshown] = (
+        np.array(one.seconds)[unshown] * speed for one in (ships.low, ships.high)
+    )
     return low, high
 
 
