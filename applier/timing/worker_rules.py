@@ -52,14 +52,8 @@ WORKER_RULES = {
 }
 """Version -> its rules.
 
-- 28 cells of a 5.7.29 with two cores, from transactions of one row to ones of 4,000, each beside
-  the same with the only thread (66 µs at the median where it has one row): with 2 and 4 workers by
-  DATABASE, one of which does all of a database's work, they took 10 µs more for a transaction, 1.2
-  for each of its events, and 4 % more for the rows; by LOGICAL_CLOCK 24 µs, 1.8 µs, and nothing for
-  the rows. So transactions of one row take half as long again, and large ones as long as with one
-  thread.
-- sysbench's loads on the same, by DATABASE: 1.25 times as long as with one thread (109 pairs of
-  runs in ten series, on several days; 0.9 to 1.7), of one to four rows a transaction.
+- Workers of a 5.7.29 with two cores: 52 cells from one row in a transaction to 4,000, and
+  sysbench's loads, each beside the same with the only thread (docs/design/forecast-accuracy.md).
 - Purge of a 9.7.4 took 1.8 s of the processor for 30,000 updates of an indexed column and 0.5 s for
   as many of others; the entries of the index took the only worker of a replica 1.7 s.
 """
