@@ -153,7 +153,8 @@ class WorkClock:
         by_group = mode == steps.BY_GROUP_COMMIT
         cores = min(machine.worker_cores, float(workers))
         wakes = machine.spins and machine.worker_rules.wakes
-        handed = machine.worker_rules.handed.get(parallel_type if several else NONE, AT_NO_COST)
+        by_type = machine.worker_rules.handed if several else {}
+        handed = by_type.get(parallel_type, AT_NO_COST)
         redo_sync = machine.sync / max(machine.synced_logs, 1.0)
         numbers = [0.0] * steps.CLOCK_NUMBERS
         for place, value in {

@@ -340,7 +340,10 @@ def test_the_price_of_a_far_page_is_made_that_of_a_doubling(
         ("10.11.18-MariaDB", 10, False),
         ("5.7.29", 10, True),
         ("5.7.29", 9, True),
+        ("5.7.29", 14, True),
+        ("5.7.29", 15, False),
         ("9.7.4", 9, False),
+        ("9.7.4", 14, False),
     ],
 )
 def test_the_coordinator_of_mariadb_and_5_7_had_the_price_of_its_workers(

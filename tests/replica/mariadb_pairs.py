@@ -27,6 +27,21 @@ def change_master(source: Server, using_gtid: str) -> str:
     )
 
 
+def wait_for_checkpoint(source: Server, seconds: float = 120) -> None:
+    """Until the source's log is whole: behind FLUSH LOGS a thread of its own adds a
+    Binlog_checkpoint event, which may come seconds behind the last transaction. Raises
+    TimeoutError."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        file = source.binlog_files()[-1].name
+        events = source.query(f"SHOW BINLOG EVENTS IN '{file}'")
+        checkpoints = [row[5] for row in events if row[2] == "Binlog_checkpoint"]
+        if checkpoints[-1:] == [file]:
+            return
+        time.sleep(0.05)
+    raise TimeoutError(f"{file} has no checkpoint of its own")
+
+
 class MariadbPair(Pair):
     """`using_gtid`: MASTER_USE_GTID."""
 
@@ -38,8 +53,8 @@ class MariadbPair(Pair):
         self.replica.execute(change_master(self.source, self.using_gtid) + more)
 
     def settle(self) -> dict[str, Any]:
-        """Until all of the source's log is applied, which may still grow: a thread of its own
-        writes a Binlog_checkpoint event some time behind FLUSH LOGS."""
+        """Until all of the source's log is applied."""
+        wait_for_checkpoint(self.source)
         status = self.wait_until(self._applied)
         time.sleep(0.05)  # the records are written behind the position that the status shows
         return status

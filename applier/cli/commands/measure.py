@@ -292,7 +292,8 @@ def calibrate(done: list[Measured], target: MeasurementTarget, output: str) -> N
         for one in done
         if (one.target, one.server_version) == (target.name, target.server_version)
     ]
-    cores = os.cpu_count() if getattr(target, "relay_folder", None) is not None else None
+    is_here = getattr(target, "relay_folder", None) is not None
+    cores = os.cpu_count() if is_here else None
     calibration = fit(mine, settings=getattr(target, "settings", {}), cores=cores)
     calibration.save(output)
     residuals = calibration.residuals
@@ -301,9 +302,9 @@ def calibrate(done: list[Measured], target: MeasurementTarget, output: str) -> N
         f" {residuals.median:.0%} at the median, of cells left out {residuals.unseen_median:.0%},"
         f" nine of ten below {residuals.unseen_p90:.0%}"
     )
-    if getattr(target, "relay_folder", None) is not None and residuals.median > STEADY:
+    if is_here and residuals.median > STEADY:
         note(
-            "the machine was not steady: its cells differ more from the prices than on a quiet one,"
-            f" where half of them are within {STEADY:.0%}; the error bar is wider for it. Measure"
-            " again when nothing else runs, or with --rounds 3"
+            f"the machine was not steady: half of the cells are more than {STEADY:.0%} off the"
+            " prices, which makes the error bar wider; measure again when nothing else runs, or"
+            " with --rounds 3"
         )

@@ -1,5 +1,5 @@
-"""What a replica's workers share, measured: the sync of a commit, and the coordinator that hands
-transactions out, which a worker of 5.7 takes besides; what the workers of MariaDB cost each other.
+"""What a replica's workers share, measured: the sync of a commit, and what a coordinator spends on
+handing transactions out, a 5.7's workers on taking them; what those of MariaDB cost each other.
 
 The cells are small transactions that do not depend on each other, applied by 1 to 8 workers, with
 durable commits and without. Each is measured right behind the same transactions with one worker

@@ -19,7 +19,7 @@ from tests.checkpoints.recovery_captures import TABLES
 from tests.replica.kills.damage import DAMAGES
 from tests.replica.kills.setups import MARIADB, Kill, Setup
 from tests.replica.kills.traffic import LOADS, SCHEMA, SCHEMA_OF_DOMAINS
-from tests.replica.mariadb_pairs import change_master
+from tests.replica.mariadb_pairs import change_master, wait_for_checkpoint
 from tests.replica.real_pairs import Pair
 from tests.servers.fixtures import ServerFactory
 
@@ -250,7 +250,7 @@ class KillPair(Pair):
     def settle(self, seconds: float = 90) -> Stopped:
         """Caught up, or both threads at rest behind an error of one."""
         if self.version == MARIADB:
-            self._wait_for_checkpoint()
+            wait_for_checkpoint(self.source)
         file, position = self.source_end()
         end = time.monotonic() + seconds
         while True:
@@ -268,17 +268,6 @@ class KillPair(Pair):
                 return self._stopped(int(status["Last_IO_Errno"]), status["Last_IO_Error"], status)
             if time.monotonic() > end:
                 return Stopped(-1, "neither caught up nor stopped", status, "", {}, is_over=False)
-            time.sleep(0.05)
-
-    def _wait_for_checkpoint(self) -> None:
-        """Until the source's log is whole: behind FLUSH LOGS a thread of its own adds a
-        Binlog_checkpoint event, which may come seconds behind the last transaction."""
-        while True:
-            file, _ = self.source_end()
-            events = self.source.query(f"SHOW BINLOG EVENTS IN '{file}'")
-            checkpoints = [row[5] for row in events if row[2] == "Binlog_checkpoint"]
-            if checkpoints[-1] == file:
-                return
             time.sleep(0.05)
 
     def _stopped(self, number: int, message: str, status: dict[str, Any]) -> Stopped:
