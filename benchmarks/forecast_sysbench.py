@@ -17,6 +17,9 @@ prices that ship and, with `--calibration`, with those. Only then does the appli
 timed to its last transaction, and Innodb_pages_read and the processor time of the replica and of
 all others are taken before and after. What a single worker stood in line for a processor that other
 programs had does not count, as with `measure`; several workers need the machine for themselves.
+All strata of a load are applied, then all once more, `--times` altogether, each time by a new
+replica; the run that took the middle one of the times counts. A virtual machine may work at two
+thirds of its speed for some seconds, and the same log is applied in 1 s or in 1.4.
 `--set` gives variables of the replica, such as slave_parallel_mode=conservative. With `--sync-delay
 MICROSECONDS` strace holds up each sync of the replica's disk so long; how long one takes then is
 told by some commits made before the log is applied. What is there already in --output is not run
@@ -29,7 +32,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 import shutil
 import signal
 import statistics
@@ -47,12 +49,17 @@ from typing import Any
 from decode import machine
 from forecast_strata import STRATA, slowed
 from replication import ReplicationWords, Server, forecast
+from server_readings import (
+    TIMED_READS,
+    applier_clock,
+    page_splits,
+    pages_read,
+    processor_seconds,
+    read_microseconds,
+    sync_time,
+    warm,
+)
 from servers.installed import Installed
-
-from applier.forecast.live.live_settings import PICOSECOND, READS, SYNCS
-from applier.forecast.measurement.server_words import ServerWords
-from applier.forecast.measurement.thread_clock import ThreadClock
-from lookup.versions import rules_for
 
 KEYS = {
     "keys": (),
@@ -280,6 +287,16 @@ class Stand:
                      said["peak_high_seconds"]],
         }  # fmt: skip
 
+    def runs(
+        self, cases: list[Case], calibrations: dict[str, str | None], times: int
+    ) -> list[dict[str, Any]]:
+        """The cases, each applied so many times, the others between; the middle one of each."""
+        found = [[self.run(case, calibrations)] for case in cases]
+        for _ in range(times - 1):
+            for case, runs in zip(cases, found, strict=True):
+                runs.append(self.run(case, {}))
+        return [middle(each) for each in found]
+
     def run(self, case: Case, calibrations: dict[str, str | None]) -> dict[str, Any]:
         """A case, forecast with each of the calibrations and then applied."""
         stratum = STRATA[case.stratum]
@@ -318,76 +335,6 @@ class Stand:
         }
 
 
-TIMED_READS = {
-    "performance_schema": "ON",
-    "performance_schema_instrument": "wait/io/file/innodb/innodb_data_file=ON",
-}
-"""What tells of a MariaDB how long a read takes. On other servers it is on by default."""
-INDEXES = (
-    "SELECT table_name, index_name, column_name FROM information_schema.statistics WHERE "
-    "table_schema = 'sbtest' AND seq_in_index = 1"
-)
-
-
-def warm(server: Server) -> None:
-    """Brings all pages of the tables and their indexes into the buffer pool."""
-    for (table,) in server.query("SHOW TABLES FROM sbtest"):
-        server.query(f"CHECKSUM TABLE sbtest.{table}")
-    for table, index, column in server.query(INDEXES):
-        server.query(f"SELECT SUM(LENGTH({column})) FROM sbtest.{table} FORCE INDEX ({index})")
-
-
-def sync_time(server: Server) -> float:
-    """Seconds of a sync of its redo log, as some small commits wait for it."""
-    before = redo_syncs(server)
-    server.execute("SET SESSION sql_log_bin = 0", "CREATE TABLE sbtest.tried (id INT)")
-    server.execute(*["INSERT INTO sbtest.tried VALUES (1)"] * 300, "DROP TABLE sbtest.tried")
-    syncs, seconds = (now - then for now, then in zip(redo_syncs(server), before, strict=True))
-    return seconds / syncs
-
-
-def redo_syncs(server: Server) -> tuple[int, float]:
-    """(Syncs of the redo log, their seconds) since the server's start."""
-    rows = {str(row[0]): row[1:] for row in server.query(SYNCS)}
-    syncs, picoseconds = rows["wait/io/file/innodb/innodb_log_file"]
-    return int(syncs), int(picoseconds) * PICOSECOND
-
-
-def pages_read(server: Server) -> int:
-    """Innodb_pages_read."""
-    return int(server.query("SHOW GLOBAL STATUS LIKE 'Innodb_pages_read'")[0][1])
-
-
-def page_splits(server: Server) -> int:
-    """How often a page was split since the server's start: nothing writes before the applier."""
-    found = server.query(
-        "SELECT count FROM information_schema.innodb_metrics WHERE name = 'index_page_splits'"
-    )
-    return int(found[0][0])
-
-
-def applier_clock(replica: Server) -> ThreadClock:
-    """Of the one thread that changes rows, which was started just now."""
-    words = ServerWords(rules_for(str(replica.query("SELECT VERSION()")[0][0])))
-    return ThreadClock(replica.pid, int(replica.query(words.applier_thread)[0][0]))
-
-
-def processor_seconds(process: int) -> tuple[float, float]:
-    """(Of a process, of all of the machine), so far."""
-    ticks = os.sysconf("SC_CLK_TCK")
-    mine = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:13]
-    user, nice, system, _, _, *more = Path("/proc/stat").read_text().splitlines()[0].split()[1:9]
-    return sum(map(int, mine)) / ticks, sum(map(int, (user, nice, system, *more))) / ticks
-
-
-def read_microseconds(server: Server) -> float:
-    """What a read of a data file has taken since the server's start, strace's work included; 0
-    where its performance schema is off."""
-    rows = server.query(READS)
-    reads, picoseconds = map(int, rows[0]) if rows else (0, 0)
-    return picoseconds / reads / 1e6 if reads else 0.0
-
-
 @dataclass(frozen=True)
 class SlowDisk(Installed):
     """A server that is started by this. Attached to a server that runs (-p), strace stops all of
@@ -400,6 +347,25 @@ class SlowDisk(Installed):
         return [*([] if name else self.strace), *super().command(name)]
 
 
+def middle(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """The run of a case that took the middle one of the times, with the forecast, which was made
+    before the first."""
+    told = {name: runs[0][name] for name in ("forecast", "sync_seconds")}
+    found = sorted(runs, key=applied)[len(runs) // 2]
+    return found | told | {"applied": [applied(one) for one in runs]}
+
+
+def applied(run: dict[str, Any]) -> float:
+    """Seconds, without those in which other programs had the processor."""
+    return float(run["seconds"] - run.get("seconds_in_line", 0.0))
+
+
+def spread(run: dict[str, Any]) -> str:
+    """The shortest and the longest of its times."""
+    each = run.get("applied", [applied(run)])
+    return f"{min(each):.2f} to {max(each):.2f}"
+
+
 def show(done: list[dict[str, Any]]) -> None:
     """Each case, and the medians and worst of the strata."""
     names = done[0]["forecast"]
@@ -408,13 +374,13 @@ def show(done: list[dict[str, Any]]) -> None:
     for one in done:
         row = [
             (
-                f"{one['load']:20s} {one['keys']:8s} {one['stratum']:16s} {one['seconds']:7.2f} s "
-                f"{one['page_reads']:8d} pages"
+                f"{one['load']:20s} {one['keys']:8s} {one['stratum']:16s} {applied(one):7.2f} s "
+                f"({spread(one)}) {one['page_reads']:8d} pages"
             )
         ]
         for name in names:
             said = one["forecast"][name]
-            factor = said["seconds"] / (one["seconds"] - one.get("seconds_in_line", 0.0))
+            factor = said["seconds"] / applied(one)
             factors.setdefault((name, one["stratum"]), []).append(max(factor, 1 / factor))
             held[name] += abs(math.log(factor)) <= math.log1p(said["margin"])
             row.append(
@@ -441,6 +407,7 @@ def main() -> int:
         "--only", nargs="*", default=[""], help="cases whose name holds one of them"
     )
     parser.add_argument("--set", nargs="*", default=[], help="NAME=VALUE, variables of the replica")
+    parser.add_argument("--times", type=int, default=3, help="each log is applied so often")
     parser.add_argument("--sync-delay", type=int, default=0, metavar="MICROSECONDS")
     parser.add_argument("--keep", type=Path, help="a folder for tables and sources")
     parser.add_argument("--output", type=Path, required=True)
@@ -474,11 +441,11 @@ def main() -> int:
         for load, group in groupby(wanted, lambda one: one.load):
             folder = (arguments.keep or Path(temporary)) / arguments.server / load
             with Stand(arguments.server, LOADS[load], folder) as stand:
-                for case in group:
-                    done.append(stand.run(case, calibrations))
-                    found |= {"machine": machine(), "server": arguments.server}
-                    arguments.output.write_text(json.dumps(found, indent=1) + "\n")
-                    show(done[-1:])
+                runs = stand.runs(list(group), calibrations, arguments.times)
+                done += runs
+                found |= {"machine": machine(), "server": arguments.server}
+                arguments.output.write_text(json.dumps(found, indent=1) + "\n")
+                show(runs)
             if not arguments.keep:
                 shutil.rmtree(folder)
     show(done)
