@@ -98,6 +98,7 @@ def test_the_numbers_of_this_process(tmp_path: Path) -> None:
 
 
 @needs_spark
+@pytest.mark.in_ci
 def test_a_cluster_of_bare_pythons_loses_a_worker(tmp_path: Path) -> None:
     """The worker is lost when the first tasks of the job are done: what it held is done again by
     the other one."""
@@ -136,6 +137,7 @@ def test_a_cluster_of_bare_pythons_loses_a_worker(tmp_path: Path) -> None:
 
 
 @needs_spark
+@pytest.mark.in_ci
 def test_the_commands_of_the_page_for_a_cluster(tmp_path: Path) -> None:
     """docs/how-to/spark.md; the fleet file is named from the driver's folder, which no executor
     has."""

@@ -19,9 +19,9 @@ from applier.forecast.measurement.measured import (
     Measured,
     MeasurementTarget,
     Memory,
+    mean_of,
+    means,
     measure_all,
-    middle,
-    middles,
     read_parquet,
     work_of_cell,
     write_parquet,
@@ -313,13 +313,14 @@ def test_a_table_of_cells_goes_on_where_it_ended(tmp_path: Path) -> None:
         read_parquet(tmp_path / "none")
 
 
-def test_the_middle_of_several_runs_keeps_time_and_amounts_together() -> None:
+def test_the_mean_of_several_runs_is_that_of_time_and_amounts() -> None:
     cells, _ = made_up(1, 0.0)
     runs = [replace(cells[0], seconds=seconds, amounts=amounts(delete=rows),
                     round=number) for number, (seconds, rows) in enumerate(
-        ((3.0, 30.0), (1.0, 10.0), (9.0, 20.0))
+        ((3.0, 30.0), (1.0, 10.0), (2.0, 20.0), (5.5, 90.0))
     )]  # fmt: skip
-    assert (middle(runs).seconds, middle(runs).amounts) == (3.0, amounts(delete=30))
-    assert (middle(runs[:2]).seconds, middle(runs[:2]).amounts) == (2.0, amounts(delete=20))
+    assert (mean_of(runs[:2]).seconds, mean_of(runs[:2]).amounts) == (1.0, amounts(delete=10))
+    assert (mean_of(runs[:3]).seconds, mean_of(runs[:3]).amounts) == (2.0, amounts(delete=20))
+    assert mean_of(runs).seconds == 2.0  # something held the last one up
     other = replace(runs[0], cell=replace(cells[0].cell, rows=5))
-    assert [one.seconds for one in middles([*runs, other])] == [3.0, 3.0]
+    assert [one.seconds for one in means([*runs, other])] == [2.0, 3.0]

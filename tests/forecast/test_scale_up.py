@@ -11,7 +11,7 @@ import pytest
 
 from applier.forecast.live import live_settings
 from applier.forecast.measurement.fit import fit
-from applier.forecast.measurement.measured import Measured, middle, read_parquet, write_parquet
+from applier.forecast.measurement.measured import Measured, mean_of, read_parquet, write_parquet
 from applier.forecast.measurement.measurement_grid import Cell
 from applier.forecast.measurement.on_server import ServerTarget
 from applier.forecast.measurement.scale_up import (
@@ -236,7 +236,9 @@ def test_a_table_keeps_what_was_measured_beside(tmp_path: Path) -> None:
     write_parquet([one], tmp_path / "cells.parquet")
     assert read_parquet(tmp_path / "cells.parquet") == [one]
     other = replace(one, seconds=2 * one.seconds, beside_seconds=4 * one.beside_seconds)
-    assert middle([one, other]) == other  # the ratio counts
+    both = mean_of([one, other])
+    assert both.seconds == pytest.approx(1.5 * one.seconds)
+    assert both.beside_seconds == pytest.approx(2.5 * one.beside_seconds)
 
 
 def test_prices_that_hold_syncs_are_not_charged_for_them_again(tmp_path: Path) -> None:

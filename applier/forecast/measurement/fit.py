@@ -27,7 +27,7 @@ import numpy.typing as npt
 from applier.error_codes import Code
 from applier.errors import InputError
 from applier.forecast.inventory.pool_rules import POOL_RULES
-from applier.forecast.measurement.measured import Measured, middles
+from applier.forecast.measurement.measured import Measured, means
 from applier.forecast.measurement.pool_reads import read_prices
 from applier.forecast.measurement.scale_up import (
     shared_prices,
@@ -84,7 +84,7 @@ def fit(
 
     Raises InputError when there is nothing to fit.
     """
-    every = [one for one in middles(measured) if one.seconds >= LEAST_SECONDS]
+    every = [one for one in means(measured) if one.seconds >= LEAST_SECONDS]
     measured = [one for one in every if not (one.cell.workers or one.cell.pool)]
     if not measured:
         raise InputError(

@@ -28,7 +28,7 @@ from applier.errors import BinlagError, InputError, Interrupted, ReplicationErro
 from applier.forecast.inventory.pool_rules import POOL_RULES
 from applier.forecast.measurement.cell_log import AHEAD, make_log
 from applier.forecast.measurement.cell_table import fill_statements
-from applier.forecast.measurement.measured import Measured, middle, work_of_cell
+from applier.forecast.measurement.measured import Measured, mean_of, work_of_cell
 from applier.forecast.measurement.measurement_grid import (
     DATABASE,
     MARK,
@@ -58,7 +58,7 @@ LOOK_SHARE, LONGEST_LOOK = 0.005, 0.02
 LOOK = "SELECT IFNULL(MAX(id), 0) FROM {}"
 """The last mark. Not COUNT(*): from 8.0.14 that starts threads of its own
 (innodb_parallel_read_threads), a core's work when repeated."""
-REPEATS, SHORT_SECONDS = 3, 0.5
+REPEATS, SHORT_SECONDS = 5, 0.5
 WRITTEN_PAGES = (f"FLUSH TABLES {TABLE} FOR EXPORT", "UNLOCK TABLES")
 """Its changed pages are written: the redo log is not full of what was before a cell. Beside a small
 pool they stay, since making room for a page means to write others."""
@@ -136,8 +136,7 @@ class ServerTarget:
         return self.is_alone and can_resize(self.server)
 
     def measure(self, cell: Cell) -> Measured:
-        """A cell that is over soon is measured several times, on other rows, and the median
-        taken."""
+        """A cell that is over soon is measured several times, on other rows, and the mean taken."""
         if not (cell.workers or cell.pool):
             return self._measured(cell)
         beside = cell.alone
@@ -184,7 +183,7 @@ class ServerTarget:
                     reads, writes = map(int.__sub__, page_counts(self.server), pages)
                     one = replace(one, page_reads=reads, page_writes=writes)
                 taken.append(one)
-            return middle(taken)
+            return mean_of(taken)
 
     def __enter__(self) -> ServerTarget:
         return self
