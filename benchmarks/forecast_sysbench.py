@@ -18,8 +18,7 @@ timed to its last transaction, and Innodb_pages_read and the processor time of t
 all others are taken before and after. What a single worker stood in line for a processor that other
 programs had does not count, as with `measure`; several workers need the machine for themselves.
 All strata of a load are applied, then all once more, `--times` altogether, each time by a new
-replica; the run that took the middle one of the times counts. A virtual machine may work at two
-thirds of its speed for some seconds, and the same log is applied in 1 s or in 1.4.
+replica; their mean counts. On a virtual machine the same log is applied in 1 s or in 1.4.
 `--set` gives variables of the replica, such as slave_parallel_mode=conservative. With `--sync-delay
 MICROSECONDS` strace holds up each sync of the replica's disk so long; how long one takes then is
 told by some commits made before the log is applied. What is there already in --output is not run
@@ -40,8 +39,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -290,22 +291,21 @@ class Stand:
     def runs(
         self, cases: list[Case], calibrations: dict[str, str | None], times: int
     ) -> list[dict[str, Any]]:
-        """The cases, each applied so many times, the others between; the middle one of each."""
+        """The cases, each applied so many times, the others between; the mean of each."""
         found = [[self.run(case, calibrations)] for case in cases]
         for _ in range(times - 1):
             for case, runs in zip(cases, found, strict=True):
                 runs.append(self.run(case, {}))
-        return [middle(each) for each in found]
+        return [mean_of(each) for each in found]
 
     def run(self, case: Case, calibrations: dict[str, str | None]) -> dict[str, Any]:
         """A case, forecast with each of the calibrations and then applied."""
         stratum = STRATA[case.stratum]
         with self.replica(case) as replica:
             sync_seconds = sync_time(replica) if case.sync_delay else 0.0
-            said = {
-                name: self.forecast(replica, case, sync_seconds, file)
-                for name, file in calibrations.items()
-            }
+            ask = partial(self.forecast, replica, case, sync_seconds)
+            with ThreadPoolExecutor() as at_once:
+                said = dict(zip(calibrations, at_once.map(ask, calibrations.values()), strict=True))
             end = self.words.executed(self.source)
             before = pages_read(replica)
             busy, start = processor_seconds(replica.pid), time.monotonic()
@@ -347,12 +347,17 @@ class SlowDisk(Installed):
         return [*([] if name else self.strace), *super().command(name)]
 
 
-def middle(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """The run of a case that took the middle one of the times, with the forecast, which was made
-    before the first."""
-    told = {name: runs[0][name] for name in ("forecast", "sync_seconds")}
-    found = sorted(runs, key=applied)[len(runs) // 2]
-    return found | told | {"applied": [applied(one) for one in runs]}
+MEASURED = (
+    "seconds", "page_reads", "page_splits", "seconds_in_line", "processor_seconds",
+    "processors_of_others",
+)  # fmt: skip
+"""What the runs of a case differ in."""
+
+
+def mean_of(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """The mean of a case's runs, with the forecast, which was made before the first."""
+    told = {name: statistics.fmean(one[name] for one in runs) for name in MEASURED}
+    return runs[0] | told | {"applied": [applied(one) for one in runs]}
 
 
 def applied(run: dict[str, Any]) -> float:
@@ -375,7 +380,7 @@ def show(done: list[dict[str, Any]]) -> None:
         row = [
             (
                 f"{one['load']:20s} {one['keys']:8s} {one['stratum']:16s} {applied(one):7.2f} s "
-                f"({spread(one)}) {one['page_reads']:8d} pages"
+                f"({spread(one)}) {one['page_reads']:8.0f} pages"
             )
         ]
         for name in names:
