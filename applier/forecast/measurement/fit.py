@@ -85,7 +85,9 @@ def fit(
     Raises InputError when there is nothing to fit.
     """
     every = [one for one in means(measured) if one.seconds >= LEAST_SECONDS]
+    scale_up = [one for one in every if one.cell.workers and not one.cell.pool]
     measured = [one for one in every if not (one.cell.workers or one.cell.pool)]
+    measured += [one.alone for one in scale_up if one.beside_seconds]
     if not measured:
         raise InputError(
             "no cell was measured: there is nothing to fit",
@@ -114,7 +116,6 @@ def fit(
     )  # fmt: skip
     found, settings = Prices(tuple(map(float, prices))), dict(settings or {})
     cores = cores or CORES
-    scale_up = [one for one in every if one.cell.workers and not one.cell.pool]
     syncs = syncs_at(settings | DURABLE)
     own_log = TimePrice(ships.shared[OWN_LOG].processor * speed)
     reads = read_prices(every, cores=cores, usual=ships.shared)

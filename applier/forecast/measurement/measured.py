@@ -69,6 +69,12 @@ class Measured:
     """A grid is gone through several times: a machine's speed may change for minutes."""
 
     @property
+    def alone(self) -> Measured:
+        """What was measured beside it, which says as much of unit prices as any other cell."""
+        cell, seconds = self.cell.alone, self.beside_seconds
+        return replace(self, cell=cell, seconds=seconds, beside_seconds=0.0)
+
+    @property
     def place(self) -> tuple[str, str, Cell, int]:
         """What makes it one and the same measurement."""
         return self.target, self.server_version, self.cell, self.round
