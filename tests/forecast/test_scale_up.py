@@ -220,6 +220,17 @@ def test_few_cells_that_are_explained_make_no_narrow_margin() -> None:
     assert fit([*alone, *several]).unexplained["syncs"] > 0.5
 
 
+def test_what_is_measured_beside_a_cell_is_one_of_its_own() -> None:
+    cell = Cell(PRIMARY, 1000, "update", 1, 1, 100, workers=4, durable=1)
+    one = applied(cell, 1.0, TimePrice(64 * US, 36 * US), 10 * US, 4 * US)
+    slow = replace(one.alone, seconds=2 * one.beside_seconds)
+    assert (one.alone.cell, one.alone.seconds) == (cell.alone, one.beside_seconds)
+    found = fit([slow, one, *[replace(one, cell=replace(cell, workers=of)) for of in (1, 2, 8)]])
+    assert found.residuals.cells == 5
+    said = found.prices.cost(one.amounts)[0] / one.beside_seconds
+    assert 1.0 < said < 1.5  # four of five took as long as that
+
+
 def test_cells_of_scale_up_stand_among_the_others_in_their_order() -> None:
     units = [Cell(PRIMARY, 1000 + number, "update", 1, 1, 10) for number in range(10)]
     cells = list(scale_up_cells(1_000, workers=True))
