@@ -114,8 +114,7 @@ def fit(
         *(_round(float(value)) for value in largest),
         *(_round(float(value)) for value in (np.median(unseen), np.quantile(unseen, 0.9))),
     )  # fmt: skip
-    found, settings = Prices(tuple(map(float, prices))), dict(settings or {})
-    cores = cores or CORES
+    found, settings, cores = Prices(tuple(map(float, prices))), dict(settings or {}), cores or CORES
     syncs = syncs_at(settings | DURABLE)
     own_log = TimePrice(ships.shared[OWN_LOG].processor * speed)
     reads = read_prices(every, cores=cores, usual=ships.shared)
