@@ -4,13 +4,12 @@ Parquet that a run can go on with."""
 from __future__ import annotations
 
 import os
-import statistics
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
@@ -130,11 +129,10 @@ def mean_of(runs: Sequence[Measured]) -> Measured:
     from one run of deletes to the next.
 
     Not the median: on a virtual machine runs are fast or slow, by no order, and the median of three
-    is the one or the other. Of 15 cells applied twelve times each a run was 17 % off (5.7.29, two
-    virtual cores), the median of three in a row 13 %, their mean 10 %, that of five 7 %. A run that
-    something held up longer is left out.
+    is the one or the other (docs/design/forecast-accuracy.md has how far off either is). A run that
+    something held up longer is left out, where there are enough to tell.
     """
-    most = HELD_UP * statistics.median_low(one.seconds for one in runs)
+    most = HELD_UP * median(one.seconds for one in runs)
     kept = [one for one in runs if one.seconds <= most]
     return replace(
         kept[0],
