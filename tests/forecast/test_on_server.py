@@ -22,7 +22,6 @@ from applier.errors import Interrupted, UsageError
 from applier.forecast.inventory.index_fill import full_indexes
 from applier.forecast.inventory.pool_rules import PoolRules
 from applier.forecast.inventory.server_facts import facts_of_server
-from applier.forecast.measurement import on_server
 from applier.forecast.measurement.fit import fit
 from applier.forecast.measurement.measurement_grid import Cell
 from applier.forecast.measurement.on_server import ServerTarget
@@ -94,13 +93,10 @@ def test_relaxed_cells_of_mariadb_go_through_the_cache(
         assert set(found) == {1}
 
 
-def test_splits_are_those_that_the_server_counts(
-    server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_splits_are_those_that_the_server_counts(server: Server) -> None:
     """It counts no longer than a cell takes. The model's number is no whole one."""
-    monkeypatch.setattr(on_server, "REPEATS", 1)
     cell = Cell(PRIMARY, 40_000, "update", 1, 1, 1_000, indexes=1, full=1)
-    with ServerTarget(endpoint(server), relay_folder=server.data) as target:
+    with ServerTarget(endpoint(server), relay_folder=server.data, repeats=1) as target:
         measured = target.measure(cell)
         splits = measured.amounts[PLACE["leaf split"]]
         is_mariadb = target.rules.name == "mariadb"

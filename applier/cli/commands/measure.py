@@ -212,7 +212,7 @@ def _target(
     password_file: str | None,
     is_alone: bool,
 ) -> tuple[MeasurementTarget, list[Cell]]:
-    from applier.forecast.measurement.measured import Memory
+    from applier.forecast.measurement.measured import Memory, repeats_of
     from applier.forecast.measurement.measurement_grid import LOOKUP_ROWS, grid
     from applier.forecast.measurement.scale_up import spread
     from lookup.versions import rules_for
@@ -221,6 +221,7 @@ def _target(
     if into == "memory":
         rules_of(server)
         target: MeasurementTarget = Memory(server)
+        searches = _row_searches(row_search, server)
     else:
         from applier.forecast.measurement.on_server import ServerTarget
         from applier.forecast.measurement.pool_reads import pool_cells
@@ -230,23 +231,29 @@ def _target(
         endpoint = parse_url(into).with_password(find_password(password_file))
         on_server = ServerTarget(endpoint, relay_folder=relay_folder, is_alone=is_alone)
         target = stack.enter_context(on_server)
+        searches = _row_searches(row_search, on_server.server_version)
+        on_server.repeats = repeats_of(len(searches), quick=quick)
         if is_alone:
             rows = min(largest, LOOKUP_ROWS)
             beside += scale_up_cells(rows, workers=on_server.runs_workers, quick=quick)
             if on_server.resizes_pool and largest >= LOOKUP_ROWS:
                 beside += pool_cells(workers=on_server.runs_workers)
     rules = rules_for(target.server_version)
-    selectable = rules.row_search_selectable
-    if row_search and not selectable:
-        raise UsageError(
-            f"--row-search: {target.server_version} has no slave_rows_search_algorithms",
-            code=Code.VERSION_LACKS,
-        )
-    searches = row_search or (
-        ("INDEX_SCAN,TABLE_SCAN", "INDEX_SCAN,HASH_SCAN") if selectable else ("",)
-    )
     units = grid(rules, largest=largest, row_searches=searches, quick=quick)
     return target, spread(beside, units)
+
+
+def _row_searches(given: tuple[str, ...], server_version: str) -> tuple[str, ...]:
+    """Those that are measured: by default each that the version knows."""
+    from lookup.versions import rules_for
+
+    selectable = rules_for(server_version).row_search_selectable
+    if given and not selectable:
+        raise UsageError(
+            f"--row-search: {server_version} has no slave_rows_search_algorithms",
+            code=Code.VERSION_LACKS,
+        )
+    return given or (("INDEX_SCAN,TABLE_SCAN", "INDEX_SCAN,HASH_SCAN") if selectable else ("",))
 
 
 def _measure(

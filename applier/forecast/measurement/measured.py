@@ -41,6 +41,8 @@ COUNTERS = (
     "delete",
 )
 
+REPEATS = 5
+"""Of a short cell, on a server."""
 HELD_UP = 2.5
 """Times the median that a run takes which something held up: a flush, another program."""
 
@@ -122,6 +124,12 @@ class Measured:
 
 def _column(kind: str, name: str) -> str:
     return f"{kind}_{name.replace(' ', '_')}"
+
+
+def repeats_of(searches: int, *, quick: bool) -> int:
+    """How often a short cell is applied so that a grid of so many row searches takes less than a
+    quarter of an hour, a quick one less than three minutes."""
+    return 2 if quick else REPEATS if searches == 1 else 3
 
 
 def mean_of(runs: Sequence[Measured]) -> Measured:

@@ -28,7 +28,7 @@ from applier.errors import BinlagError, InputError, Interrupted, ReplicationErro
 from applier.forecast.inventory.pool_rules import POOL_RULES
 from applier.forecast.measurement.cell_log import AHEAD, make_log
 from applier.forecast.measurement.cell_table import fill_statements
-from applier.forecast.measurement.measured import Measured, mean_of, work_of_cell
+from applier.forecast.measurement.measured import REPEATS, Measured, mean_of, work_of_cell
 from applier.forecast.measurement.measurement_grid import (
     DATABASE,
     MARK,
@@ -58,7 +58,7 @@ LOOK_SHARE, LONGEST_LOOK = 0.005, 0.02
 LOOK = "SELECT IFNULL(MAX(id), 0) FROM {}"
 """The last mark. Not COUNT(*): from 8.0.14 that starts threads of its own
 (innodb_parallel_read_threads), a core's work when repeated."""
-REPEATS, SHORT_SECONDS = 5, 0.5
+SHORT_SECONDS = 0.5
 WRITTEN_PAGES = (f"FLUSH TABLES {TABLE} FOR EXPORT", "UNLOCK TABLES")
 """Its changed pages are written: the redo log is not full of what was before a cell. Beside a small
 pool they stay, since making room for a page means to write others."""
@@ -84,8 +84,9 @@ class ServerTarget:
         relay_folder: str | os.PathLike[str] | None = None,
         database: str = DATABASE,
         is_alone: bool = True,
+        repeats: int = REPEATS,
     ) -> None:
-        self.endpoint = endpoint
+        self.endpoint, self.repeats = endpoint, repeats
         self.is_alone = is_alone
         """Nobody else measures on this server: its durability can be set for each cell."""
         self.database = database
@@ -150,7 +151,7 @@ class ServerTarget:
         with TemporaryDirectory(prefix="binlag-cell-") as folder, self._set(cell):
             log = Path(folder) / "binlog.000001"
             taken: list[Measured] = []
-            while len(taken) < REPEATS and (
+            while len(taken) < self.repeats and (
                 not taken or cell.pool or taken[0].seconds < SHORT_SECONDS
             ):
                 spent = self._table(cell)
