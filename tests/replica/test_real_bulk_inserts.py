@@ -106,6 +106,7 @@ def replicated(pair: MariadbPair) -> int:
         status = pair.status()
         number = int(status["Last_SQL_Errno"])
         if number:
+            pair.wait(Slave_SQL_Running="No")  # the error is told before the thread has ended
             pair.run("SET GLOBAL sql_slave_skip_counter = 1", "START REPLICA")
         if number or (status["Relay_Master_Log_File"], status["Exec_Master_Log_Pos"]) == (
             file,
