@@ -365,6 +365,7 @@ def passed_or_failed(pair: MariadbPair) -> int:
     for _attempt in range(600):
         status = pair.status()
         if status["Last_SQL_Errno"]:
+            pair.wait(Slave_SQL_Running="No")  # the error is told before the thread has ended
             pair.run("SET GLOBAL sql_slave_skip_counter = 1", "START SLAVE SQL_THREAD")
             pair.settle()
             return int(status["Last_SQL_Errno"])
