@@ -23,6 +23,7 @@ from applier.forecast.inventory.index_fill import full_indexes
 from applier.forecast.inventory.pool_rules import PoolRules
 from applier.forecast.inventory.server_facts import facts_of_server
 from applier.forecast.measurement.fit import fit
+from applier.forecast.measurement.measured import Repeats
 from applier.forecast.measurement.measurement_grid import Cell
 from applier.forecast.measurement.on_server import ServerTarget
 from applier.forecast.measurement.page_splits import is_counting
@@ -96,7 +97,7 @@ def test_relaxed_cells_of_mariadb_go_through_the_cache(
 def test_splits_are_those_that_the_server_counts(server: Server) -> None:
     """It counts no longer than a cell takes. The model's number is no whole one."""
     cell = Cell(PRIMARY, 40_000, "update", 1, 1, 1_000, indexes=1, full=1)
-    with ServerTarget(endpoint(server), relay_folder=server.data, repeats=1) as target:
+    with ServerTarget(endpoint(server), relay_folder=server.data, repeats=Repeats(1)) as target:
         measured = target.measure(cell)
         splits = measured.amounts[PLACE["leaf split"]]
         is_mariadb = target.rules.name == "mariadb"

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from statistics import fmean, median
 from tempfile import TemporaryDirectory
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from applier.error_codes import Code
 from applier.errors import InputError
@@ -41,10 +41,19 @@ COUNTERS = (
     "delete",
 )
 
-REPEATS = 5
-"""Of a short cell, on a server."""
 HELD_UP = 2.5
 """Times the median that a run takes which something held up: a flush, another program."""
+
+
+class Repeats(NamedTuple):
+    """How often a cell is applied on a server: a short one; at least, one of several workers or
+    syncs and the cell beside it, whose ratio counts."""
+
+    short: int = 5
+    beside: int = 3
+
+
+REPEATS = Repeats()
 
 
 @dataclass(frozen=True)
@@ -126,10 +135,10 @@ def _column(kind: str, name: str) -> str:
     return f"{kind}_{name.replace(' ', '_')}"
 
 
-def repeats_of(searches: int, *, quick: bool) -> int:
-    """How often a short cell is applied so that a grid of so many row searches takes less than a
-    quarter of an hour, a quick one less than three minutes."""
-    return 2 if quick else REPEATS if searches == 1 else 3
+def repeats_of(searches: int, *, quick: bool) -> Repeats:
+    """How often cells are applied so that a grid of so many row searches takes less than a quarter
+    of an hour, a quick one less than three minutes."""
+    return Repeats(2, 1) if quick else REPEATS if searches == 1 else Repeats(3, 3)
 
 
 def mean_of(runs: Sequence[Measured]) -> Measured:

@@ -28,14 +28,14 @@ from applier.errors import BinlagError, InputError, Interrupted, ReplicationErro
 from applier.forecast.inventory.pool_rules import POOL_RULES
 from applier.forecast.measurement.cell_log import AHEAD, make_log
 from applier.forecast.measurement.cell_table import fill_statements
-from applier.forecast.measurement.measured import REPEATS, Measured, mean_of, work_of_cell
-from applier.forecast.measurement.measurement_grid import (
-    DATABASE,
-    MARK,
-    TABLE,
-    Cell,
-    Spent,
+from applier.forecast.measurement.measured import (
+    REPEATS,
+    Measured,
+    Repeats,
+    mean_of,
+    work_of_cell,
 )
+from applier.forecast.measurement.measurement_grid import DATABASE, MARK, TABLE, Cell, Spent
 from applier.forecast.measurement.page_splits import counting, page_splits, with_splits
 from applier.forecast.measurement.pool_reads import (
     BESIDE_MIB,
@@ -84,7 +84,7 @@ class ServerTarget:
         relay_folder: str | os.PathLike[str] | None = None,
         database: str = DATABASE,
         is_alone: bool = True,
-        repeats: int = REPEATS,
+        repeats: Repeats = REPEATS,
     ) -> None:
         self.endpoint, self.repeats = endpoint, repeats
         self.is_alone = is_alone
@@ -140,19 +140,19 @@ class ServerTarget:
         """A cell that is over soon is measured several times, on other rows, and the mean taken."""
         if not (cell.workers or cell.pool):
             return self._measured(cell)
-        beside = cell.alone
+        beside, least = cell.alone, self.repeats.beside
         if cell.pool:
-            beside = replace(cell, pool=BESIDE_MIB)
+            beside, least = replace(cell, pool=BESIDE_MIB), self.repeats.short
             self._filled = None  # a table that was just filled is in the pool
-        seconds = self._measured(beside).seconds
-        return replace(self._measured(cell), beside_seconds=seconds)
+        seconds = self._measured(beside, least).seconds
+        return replace(self._measured(cell, least), beside_seconds=seconds)
 
-    def _measured(self, cell: Cell) -> Measured:
+    def _measured(self, cell: Cell, least: int = 1) -> Measured:
         with TemporaryDirectory(prefix="binlag-cell-") as folder, self._set(cell):
             log = Path(folder) / "binlog.000001"
             taken: list[Measured] = []
-            while len(taken) < self.repeats and (
-                not taken or cell.pool or taken[0].seconds < SHORT_SECONDS
+            while len(taken) < least or (
+                len(taken) < self.repeats.short and taken[0].seconds < SHORT_SECONDS
             ):
                 spent = self._table(cell)
                 rows = spent.rows
