@@ -183,8 +183,10 @@ class WorkClock:
             steps.WOKEN: machine.hand_over if by_group else 0.0,
             steps.HANDED: machine.hand_over if wakes else 0.0,
             steps.IN_WORKER: handed.rows_factor,
-            steps.TAKEN_TRANSACTION: handed.transactions * machine.coordinator_transaction,
-            steps.TAKEN_EVENT: handed.events * machine.coordinator_event,
+            steps.TAKEN_TRANSACTION: handed.taken(
+                machine.coordinator_transaction, handed.transactions, workers
+            ),
+            steps.TAKEN_EVENT: handed.taken(machine.coordinator_event, handed.events, workers),
             steps.PURGE_WORK: machine.worker_rules.purge_work if machine.sync else 0.0,
             steps.LEFT_WAITING: max(1 - cores / workers, 0.0),
         }.items():

@@ -165,15 +165,21 @@ def test_what_workers_of_5_7_take_of_each_transaction_and_event_is_found(
 
 def test_nothing_measured_is_nothing_said() -> None:
     assert shared_prices([], cores=2, syncs=2.0) == {}
-    assert unsteadiness([], PRICES) == 0.0
+    assert unsteadiness([]) == 0.0
 
 
 def test_unsteadiness_is_that_of_the_readings_beside() -> None:
+    """Of each shape by itself: that other transactions cost more than prices say is no change."""
     cell = Cell(PRIMARY, 1000, "update", 1, 1, 10, workers=1, durable=1)
-    steady = [applied(cell, 2.0, TimePrice(1 * US), 0.0, 0.0)] * 9
-    assert unsteadiness(steady, PRICES) == pytest.approx(0.0)
+    larger = replace(cell, events=4, transactions=5, statements=4)
+    sync = TimePrice(1 * US)
+    steady = [applied(cell, 2.0, sync, 0.0, 0.0)] * 5 + [applied(larger, 3.0, sync, 0.0, 0.0)] * 4
+    assert unsteadiness(steady) == pytest.approx(0.0)
+    longer = replace(steady[0], cell=replace(cell, transactions=20))
+    longer = replace(longer, beside_seconds=2 * longer.beside_seconds)
+    assert unsteadiness([*steady, longer]) == pytest.approx(0.0)
     wild = [*steady, *(replace(one, beside_seconds=one.beside_seconds * 1.5) for one in steady[:2])]
-    assert unsteadiness(wild, PRICES) == pytest.approx(0.5)
+    assert unsteadiness(wild) == pytest.approx(0.5)
 
 
 def test_what_the_clock_does_not_explain_is_kept_for_the_margin(tmp_path: Path) -> None:

@@ -199,6 +199,21 @@ def test_a_worker_of_5_7_takes_more_for_each_transaction_and_event_that_it_gets(
     assert WorkClock(1, machine=machine).take(0.0, Turn(1.0, events=2)) == 1.0
 
 
+def test_the_more_workers_there_are_the_less_a_hand_over_takes() -> None:
+    """The coordinator of a 5.7 that looks for a free one is less in their way. Prices are those
+    with four workers."""
+    machine = Machine(2, True, 0.0, 0.0, 0.25, 0.0)
+    turns = [Turn(1.0, sequence_number=at + 1) for at in range(64)]
+
+    def each(workers: int, eased: float) -> float:
+        rules = WorkerRules({LOGICAL_CLOCK: Handed(1.0, 1.0, 1.0, eased)})
+        clock = WorkClock(workers, machine=replace(machine, worker_rules=rules))
+        return max(clock.take(0.0, turn) for turn in turns) / len(turns)
+
+    assert [each(workers, 1.0) for workers in (2, 4, 8)] == [1.5, 1.25, 1.125]
+    assert [each(workers, 0.0) for workers in (2, 4, 8)] == [1.25, 1.25, 1.25]
+
+
 def test_a_coordinator_of_5_7_that_sleeps_behind_a_group_commit_is_woken() -> None:
     chain = [Turn(1.0, last_committed=at, sequence_number=at + 1) for at in range(3)]
     machine = Machine(2, spins=True, hand_over=0.25, worker_rules=WorkerRules(wakes=True))

@@ -121,7 +121,9 @@ class BufferPool:
     redo_bytes: float = 0.0
     """That are not in the redo log yet."""
     now: float = 0.0
-    """The replica's clock, in seconds."""
+    """The clock of one worker, in seconds."""
+    elapsed: float = 0.0
+    """The replica's clock, whatever its workers: purge goes by it."""
     uses: float = 0.0
     """Of pages of tables and indexes, so far."""
     began: float = 0.0
@@ -202,13 +204,24 @@ class BufferPool:
             waits, pages = self.undo.write(changed_rows, new_rows, self.now)
             self.purge.needs(pages)
             above = self.upper.use_own(_base(-1, UPPER), self.now)
-            behind += self.undo.cut(self.now)
-        behind += self.purge.commit(self.now)
+            behind += self.undo.cut(self.now, self.elapsed)
+        behind += self.purge.commit(self.now, self.elapsed)
         if self.write_seconds and self.uses:
             at_work = max(self.now - self.began - self.stopped_seconds, 0.0)
             self.held.use_beside_write = at_work / self.uses / self.write_seconds
         self.redo_bytes += TRANSACTION_BYTES
         return self._found(float(waits + above + behind), waits + above * OF_WORKERS)
+
+    def wait(self, until: float) -> None:
+        """Nothing is done until then, by the clock of one worker."""
+        idle = max(until - self.now, 0.0)
+        self.now += idle
+        self.elapsed += idle
+
+    def work(self, seconds: float, pace: float) -> None:
+        """A worker is at work for so many seconds, each of which takes the replica `pace`."""
+        self.now += seconds
+        self.elapsed += seconds * pace
 
     @property
     def is_followed(self) -> bool:

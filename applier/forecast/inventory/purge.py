@@ -24,7 +24,7 @@ class Deleted(NamedTuple):
     pages: list[int]
     entries: list[EntryPlace]
     at: float = 0.0
-    """When it ended, in seconds."""
+    """When it ended, in seconds of the replica's clock."""
 
     @property
     def page_count(self) -> int:
@@ -48,20 +48,21 @@ class Purge:
         self._under_way.pages.extend(pages)
         self._under_way.entries.extend(entries)
 
-    def commit(self, now: float) -> int:
-        """A transaction ends; how many pages are read for those that it is time for."""
-        self._history.append(self._under_way._replace(at=now))
+    def commit(self, now: float, elapsed: float) -> int:
+        """A transaction ends, by the pool's clock and by the replica's; how many pages are read for
+        those that it is time for."""
+        self._history.append(self._under_way._replace(at=elapsed))
         self._pages += self._under_way.page_count
         self._under_way = Deleted([], [])
         read = 0
-        while self._is_due(now) or self._pages > MOST_PAGES:
+        while self._is_due(elapsed) or self._pages > MOST_PAGES:
             done = self._history.popleft()
             self._pages -= done.page_count
             read += sum(self.growth.remove(place, now) for place in done.entries)
             read += sum(self.held.touch(page, now, changes=False) for page in done.pages)
         return read
 
-    def _is_due(self, now: float) -> bool:
+    def _is_due(self, elapsed: float) -> bool:
         """Whether it is time for the oldest transaction."""
         history = self._history
-        return len(history) > self.history and now - history[0].at >= self.seconds
+        return len(history) > self.history and elapsed - history[0].at >= self.seconds

@@ -40,7 +40,7 @@ class UndoPages:
     ) -> None:
         self.held, self.cut_after, self.cut_seconds = held, cut_after, cut_seconds
         self._cut = 0.0
-        """When it was cut off last."""
+        """When it was cut off last, by the replica's clock."""
         self._used = [0.0] * segments
         self._logs = [-1 - AT_START * at for at in range(segments)]
         """Segment -> the page of its undo log of changed rows."""
@@ -82,12 +82,12 @@ class UndoPages:
         self._history.update(dict.fromkeys([header, *pages]))
         return read, pages
 
-    def cut(self, now: float) -> int:
-        """Behind a transaction: cuts off the end of the history when it is time to; how many pages
-        are read."""
+    def cut(self, now: float, elapsed: float) -> int:
+        """Behind a transaction: cuts off the end of the history when it is time to, by the
+        replica's clock; how many pages are read, by the pool's."""
         pages = self._history
-        if now - self._cut >= self.cut_seconds:
-            self._cut = now
+        if elapsed - self._cut >= self.cut_seconds:
+            self._cut = elapsed
             pages.update(dict.fromkeys(map(_header, range(len(self._used)))))
         elif self._transactions % self.cut_after:
             return 0

@@ -40,6 +40,8 @@ MOST_PARTS = 200_000
 """Priced parts that are kept; then all are forgotten and priced anew."""
 AT_ONCE = 4096
 """Transactions that are gathered."""
+AT_ONCE_BESIDE_POOL = 256
+"""The same where pages are followed, which goes by the pace so far."""
 
 
 class Keeper(Protocol):
@@ -176,7 +178,7 @@ class Forecast:
             begin = max(arrival, self.ready(self.first_commit))
             self._gathered.reads(self._page_reads(load, parts, begin, base))
         self._gathered.transaction(load, arrival, base)
-        if len(self._gathered) >= AT_ONCE:
+        if len(self._gathered) >= (AT_ONCE_BESIDE_POOL if self._pools else AT_ONCE):
             self.flush()
 
     def _part(self, target: LoadShape, applied: Applied) -> int:
@@ -346,13 +348,13 @@ class Forecast:
     ) -> dict[Scenario, list[PageReads]]:
         """Pages that are read for each part of a transaction, for each pool. It begins no earlier
         than `begin`, and takes `base` seconds besides its rows: the pool's clock is that of one
-        worker."""
+        worker, and purge's that of the replica, by its pace so far."""
         tables = self.base.prices.table
         applied = list(load.applied.values())
         new_rows = load.new_rows
         found: dict[Scenario, list[PageReads]] = {}
         for work, (pool, run) in self._pools.items():
-            pool.now = max(pool.now, begin)
+            pool.wait(begin)
             found[work] = reads = [
                 pool.read(
                     tables[part],
@@ -368,9 +370,10 @@ class Forecast:
             undo = pool.commit(load.rows - new_rows, new_rows + own_rows)
             if reads:
                 reads[0] = PageReads(*map(sum, zip(reads[0], undo, strict=True)))
-            pool.now += base * run.scenario.factor + run.sync
-            pool.now += run.history if load.rows > new_rows else 0.0
-            pool.now += sum(map(run.seconds_of, parts, (mine.row_bytes for mine in applied), reads))
+            seconds = base * run.scenario.factor + run.sync
+            seconds += run.history if load.rows > new_rows else 0.0
+            seconds += sum(map(run.seconds_of, parts, (mine.row_bytes for mine in applied), reads))
+            pool.work(seconds, run.pace)
         return {work: found[leader] for work, leader in self._pages_of.items()}
 
     def _tick(self, commit: float) -> float:

@@ -114,6 +114,11 @@ class ScenarioRun:
         return self._number(steps.SPAN)
 
     @property
+    def pace(self) -> float:
+        """Seconds that the replica takes for one of a worker, so far."""
+        return self.span / self.seconds if self.seconds else 1.0
+
+    @property
     def retries(self) -> float:
         """Rollbacks of transactions whose worker scanned a table out of order, as expected."""
         return self.clock.retries

@@ -138,7 +138,7 @@ def fit(
         settings,
         shared=shared,
         cores=cores,
-        unsteadiness=_round(unsteadiness(scale_up, found)),
+        unsteadiness=_round(unsteadiness(scale_up)),
         unexplained=UNEXPLAINED | {name: _round(value) for name, value in off.items()},
         shown=frozenset(name for name, at in PLACE.items() if amounts[:, at].any()),
     )

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from applier.forecast.lag.apply_steps import events_in_log
 from applier.forecast.measurement.measured import Measured
@@ -28,7 +29,6 @@ from applier.forecast.prices.calibration import (
     priced_by_scale_up,
 )
 from applier.forecast.prices.scenario import Scenario
-from applier.forecast.prices.units import Prices
 from applier.timing.work_clock import Turn
 from lookup.table_shape import PRIMARY
 from lookup.versions import rules_for
@@ -128,16 +128,16 @@ def shared_prices(
     return {name: found[name] for name in (SYNC, *names)}
 
 
-def unsteadiness(measured: Sequence[Measured], prices: Prices) -> float:
+def unsteadiness(measured: Sequence[Measured]) -> float:
     """How far the machine's speed was off its median, in nine of ten readings: the transactions
-    without syncs that each cell of scale-up has beside it, beside what prices say of them."""
+    without syncs that each cell of scale-up has beside it, beside others of the same shape."""
+    alone = _alone(measured)
     speeds = [
-        one.beside_seconds / prices.cost(one.amounts)[0] for one in measured if one.beside_seconds
+        one.beside_seconds / one.cell.transactions / alone[_shape(one.cell)]
+        for one in measured
+        if one.beside_seconds
     ]
-    if not speeds:
-        return 0.0
-    usual = statistics.median(speeds)
-    return _nine_of_ten(one / usual for one in speeds)
+    return _nine_of_ten(speeds) if speeds else 0.0
 
 
 def unexplained(
@@ -177,8 +177,13 @@ def _alone(measured: Sequence[Measured]) -> dict[Cell, float]:
     for one in measured:
         if one.beside_seconds > 0:
             seconds = one.beside_seconds / one.cell.transactions
-            found.setdefault(one.cell.alone, []).append(seconds)
+            found.setdefault(_shape(one.cell), []).append(seconds)
     return {shape: statistics.median(each) for shape, each in found.items()}
+
+
+def _shape(cell: Cell) -> Cell:
+    """What cells have in common whose transactions are alike."""
+    return replace(cell.alone, transactions=1)
 
 
 def _ratio(
@@ -190,7 +195,7 @@ def _ratio(
 ) -> float:
     """The clock's time for a cell, in times of the same with one worker and no syncs."""
     cell = one.cell
-    alone = alone_seconds[cell.alone]
+    alone = alone_seconds[_shape(cell)]
     rules = rules_for(one.server_version)
     replica = Scenario(
         "a cell",
