@@ -73,13 +73,16 @@ class Pair:
         self.stratum = stratum
         options = {**RELAXED, "binlog_row_event_max_size": 1 << 20}
         replica = {**RELAXED, "server_id": 2, **stratum.options(TABLE_BYTES)}
-        replica |= {"slave_rows_search_algorithms": HASHED} if name == "5.7" else {}
+        rules = rules_for(name)
+        self.row_search = HASHED if rules.row_search_selectable else None
+        replica |= {"slave_rows_search_algorithms": HASHED} if self.row_search else {}
+        # `measure` puts its logs in place of the relay logs
+        replica |= {"relay_log": "relay"} if rules.name == "mariadb" else {}
         self.source, self.replica = (
             Server(name, options=options, gtids=True),
             Server(name, options=replica, gtids=True),
         )
-        self.words = ReplicationWords(rules_for(name).name)
-        self.row_search = HASHED if self.words.is_old else None
+        self.words = ReplicationWords(rules.name)
 
     def __enter__(self) -> Pair:
         self.source.start()
