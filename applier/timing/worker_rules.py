@@ -53,7 +53,7 @@ class WorkerRules:
 
 ALONE = WorkerRules()
 """Several workers that cost what the only thread does."""
-_HANDED = {DATABASE: Handed(1.1, 0.5, 0.5), LOGICAL_CLOCK: Handed(1.0, 1.0, 1.0, eased=0.75)}
+_HANDED = {DATABASE: Handed(1.1, 0.5, 0.5), LOGICAL_CLOCK: Handed(1.0, 1.0, 1.0, eased=0.5)}
 _BESIDE_PURGE = WorkerRules(purge_work=1.0)
 WORKER_RULES = {
     "5.6": WorkerRules(_HANDED),

@@ -13,10 +13,10 @@ from math import inf
 from typing import TYPE_CHECKING, Any, Protocol
 
 from applier.forecast.inventory.facts import ASSUMED, TableFacts
-from applier.forecast.inventory.pool import PageReads, Touches
 from applier.forecast.lag import apply_steps as steps
 from applier.forecast.lag.compiled import steps_for
 from applier.forecast.lag.costs import TableCharges, TableCost, WorstTransaction, WorstTransactions
+from applier.forecast.lag.followed_pool import followed_pools
 from applier.forecast.lag.gathered import Gathered
 from applier.forecast.lag.part_kinds import PartCounts, part_kind
 from applier.forecast.lag.scenario_run import ScenarioRun
@@ -84,14 +84,7 @@ class Forecast:
                     calibration.syncs,
                 )
             )
-        write_seconds = calibration.shared[PAGE_WRITE].waiting
-        leaders = {run.work.pages_as: run for run in reversed(self.runs) if run.work.follows_pages}
-        self._pools = {run.work: (run.work.pool(write_seconds), run) for run in leaders.values()}
-        # For each kind of work its pool, and the scenario whose clock the pool goes by.
-        self._pages_of = {
-            run.work: leaders[run.work.pages_as].work for run in self.runs if run.work.follows_pages
-        }
-        # Work -> the one whose pool it shares.
+        self._pools = followed_pools(self.runs, calibration.shared[PAGE_WRITE].waiting)
         self.ready: Callable[[float], float] = lambda first_commit: -inf
         """The first commit on the source -> when the replica begins with the log: it may be behind
         already."""
@@ -116,12 +109,11 @@ class Forecast:
         """Tables without a key that are scanned, by number."""
         self._priced: dict[Part, int] = {}
         """The places of prices."""
-        self._touches: dict[Scenario, list[Touches]] = {run.work: [] for run in self.runs}
         self._charges = TableCharges()
         self._worst = WorstTransactions()
         self._batches: BatchReader | None = None
         self._gathered = Gathered(
-            self._pages_of, any(run.clock.needs_databases for run in self.runs)
+            len(self._pools), any(run.clock.needs_databases for run in self.runs)
         )
         self._transaction = prices["transaction"]
 
@@ -176,7 +168,8 @@ class Forecast:
         base = self._transaction + load.statement_seconds
         if self._pools:
             begin = max(arrival, self.ready(self.first_commit))
-            self._gathered.reads(self._page_reads(load, parts, begin, base))
+            for place, pool in enumerate(self._pools):
+                self._gathered.reads(place, pool.reads(load, parts, begin, base))
         self._gathered.transaction(load, arrival, base)
         if len(self._gathered) >= (AT_ONCE_BESIDE_POOL if self._pools else AT_ONCE):
             self.flush()
@@ -224,7 +217,7 @@ class Forecast:
             batch, parts, arrival, self._transaction, self._gathered.domain_places
         )
         self._make_known()
-        self._apply(batch, turns, lambda work: found)
+        self._apply(batch, turns, lambda pool: found)
 
     def _make_known(self) -> None:
         """The scenarios have room for all tables, databases and domains so far."""
@@ -239,7 +232,7 @@ class Forecast:
         self,
         loads: LoadRun,
         turns: steps.Turns,
-        parts_for: Callable[[Scenario | None], steps.Parts],
+        parts_for: Callable[[int | None], steps.Parts],
     ) -> None:
         """Applies transactions in every scenario, hands them on, and keeps those that take
         longest."""
@@ -249,7 +242,7 @@ class Forecast:
         ready = self.ready(self.first_commit)
         for run in self.runs:
             run.numbers.numbers[steps.READY] = ready
-            parts = parts_for(run.scenario.paged_work)
+            parts = parts_for(run.pool_place)
             outcome = steps.Outcomes(
                 *(array("d", bytes(8 * count)) for _ in steps.Outcomes._fields)
             )
@@ -343,39 +336,6 @@ class Forecast:
             found[text] = None
         return list(found)
 
-    def _page_reads(
-        self, load: TransactionLoad, parts: Sequence[int], begin: float, base: float
-    ) -> dict[Scenario, list[PageReads]]:
-        """Pages that are read for each part of a transaction, for each pool. It begins no earlier
-        than `begin`, and takes `base` seconds besides its rows: the pool's clock is that of one
-        worker, and purge's that of the replica, by its pace so far."""
-        tables = self.base.prices.table
-        applied = list(load.applied.values())
-        new_rows = load.new_rows
-        found: dict[Scenario, list[PageReads]] = {}
-        for work, (pool, run) in self._pools.items():
-            pool.wait(begin)
-            found[work] = reads = [
-                pool.read(
-                    tables[part],
-                    self._touches[work][part],
-                    mine.keys,
-                    mine.entries,
-                    mine.placed_share,
-                    mine.row_bytes,
-                )
-                for part, mine in zip(parts, applied, strict=True)
-            ]
-            own_rows = work.pool_rules.gtid_rows if load.gtid else 0
-            undo = pool.commit(load.rows - new_rows, new_rows + own_rows)
-            if reads:
-                reads[0] = PageReads(*map(sum, zip(reads[0], undo, strict=True)))
-            seconds = base * run.scenario.factor + run.sync
-            seconds += run.history if load.rows > new_rows else 0.0
-            seconds += sum(map(run.seconds_of, parts, (mine.row_bytes for mine in applied), reads))
-            pool.work(seconds, run.pace)
-        return {work: found[leader] for work, leader in self._pages_of.items()}
-
     def _tick(self, commit: float) -> float:
         """When the next transaction counts as committed."""
         if not self.transactions:
@@ -455,8 +415,8 @@ class Forecast:
             columns: tuple[array[Any], ...] = run.prices
             for column, value in zip(columns, row, strict=True):
                 column.append(value)
-        for work, found in asked.items():
-            self._touches[work].append(found.touches)
+        for pool in self._pools:
+            pool.touches.append(asked[pool.run.work].touches)
         return place
 
     def _scanned_place(self, run: ScenarioRun, table: str, algorithm: str) -> int:
@@ -474,5 +434,5 @@ class Forecast:
         for run in self.runs:
             for column in run.prices:
                 del column[:]
-        for touches in self._touches.values():
-            touches.clear()
+        for pool in self._pools:
+            pool.touches.clear()

@@ -39,6 +39,8 @@ class ScenarioRun:
         self.pricer = pricer
         self.work = scenario.work
         """Equal for scenarios that ask for the same work at other prices."""
+        self.pool_place: int | None = None
+        """Which of the followed pools it reads pages from; None for none."""
         machine = scenario.machine(shared, priced_syncs)
         self.clock = scenario.clock(machine)
         self.saturated = scenario.clock(machine)

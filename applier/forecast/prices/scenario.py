@@ -224,10 +224,10 @@ class Scenario:
         )  # fmt: skip
 
     @property
-    def paged_work(self) -> Scenario | None:
-        """The work whose pages take time. Rows that are found at once need none of a pool that is
-        too small; changed pages of one that holds them all must be written all the same."""
-        return None if self.found_at_once and self.pool_bytes != inf else self.work
+    def waits_for_pages(self) -> bool:
+        """Whether its pages take time. Rows that are found at once need none of a pool that is too
+        small; changed pages of one that holds them all must be written all the same."""
+        return not self.found_at_once or self.pool_bytes == inf
 
     @property
     def named_tables(self) -> list[str]:
