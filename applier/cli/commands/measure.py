@@ -76,8 +76,8 @@ MOST_ROWS = 100_000_000
     show_default=True,
     metavar="N",
     help=(
-        "Rows of the largest table; the one with a full index has up to 400,000, the one beside a"
-        " small buffer pool 1,000,000."
+        "Rows of the largest table; two have up to 400,000, the one beside a small buffer pool"
+        " 1,000,000."
     ),
 )
 @click.option("--quick", is_flag=True, help="Usual transactions, and some other cells.")
@@ -120,7 +120,7 @@ def command(
 ) -> int:
     """Makes tables of many shapes, applies events to them and times that.
 
-    With --relay-folder, the 185 cells of a 9.7 take some 10 minutes on two cores, longer on a busy
+    With --relay-folder, the 187 cells of a 9.7 take some 10 minutes on two cores, longer on a busy
     machine. --quick measures 53 of them.
 
     With --from, the work of a fleet is measured, too: what costs most comes first, with the keys

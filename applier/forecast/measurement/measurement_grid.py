@@ -315,6 +315,8 @@ def grid(
     cells += _full_indexes(keyed, row_searches[0])
     cells += _small_statements(keyed, row_searches[0])
     cells += _long_rows(row_searches[0])
+    if not quick:
+        cells += _beyond_caches(keyed, row_searches[0])
     chosen = sorted(set(cells), key=lambda cell: (cell.row_search, cell.table, cell))
     step = QUICK_STEP if quick else 1
     return [cell for at, cell in enumerate(chosen) if cell.is_usual or at % step == 0]
@@ -396,6 +398,13 @@ def _far_lookups(row_search: str) -> Iterator[Cell]:
                 0,
                 row_search,
             )
+
+
+def _beyond_caches(rows: int, row_search: str) -> Iterator[Cell]:
+    """Steps in an index of a table that the processor's caches do not hold, and the smallest buffer
+    pool of a server as it comes does."""
+    for kind in ("update", "delete"):
+        yield Cell(OTHER, MANY_LEAVES * rows, kind, 1, 1, 600, 100, 200, row_search=row_search)
 
 
 def _writes(rows: int, row_search: str) -> Iterator[Cell]:
