@@ -228,6 +228,17 @@ def test_purge_needs_deleted_rows_and_their_entries_once_more() -> None:
     assert sum(reads[end:]) == 1000 - HISTORY
 
 
+def test_a_pool_has_the_clock_of_one_worker_and_that_of_the_replica() -> None:
+    """Which waits for the source."""
+    pool = BufferPool.of(64 * MIB)
+    pool.work(4.0, pace=0.5)
+    assert (pool.now, pool.elapsed) == (4.0, 2.0)
+    pool.wait(1.0)
+    assert (pool.now, pool.elapsed) == (4.0, 2.0)
+    pool.wait(5.0)
+    assert (pool.now, pool.elapsed) == (7.0, 5.0)
+
+
 def test_purge_may_be_some_time_behind() -> None:
     """By the clock of the replica, which several workers bring through the log sooner."""
     for pace, due in ((1.0, 4), (0.5, 8)):

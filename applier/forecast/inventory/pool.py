@@ -213,8 +213,8 @@ class BufferPool:
         return self._found(float(waits + above + behind), waits + above * OF_WORKERS)
 
     def wait(self, until: float) -> None:
-        """Nothing is done until then, by the clock of one worker."""
-        idle = max(until - self.now, 0.0)
+        """Nothing is done until then, by the replica's clock."""
+        idle = max(until - self.elapsed, 0.0)
         self.now += idle
         self.elapsed += idle
 
