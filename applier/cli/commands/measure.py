@@ -120,7 +120,7 @@ def command(
 ) -> int:
     """Makes tables of many shapes, applies events to them and times that.
 
-    With --relay-folder, the 187 cells of a 9.7 take some 10 minutes on two cores, longer on a busy
+    With --relay-folder, the 187 cells of a 9.7 take 10 to 12 minutes on two cores, longer on a busy
     machine. --quick measures 53 of them.
 
     With --from, the work of a fleet is measured, too: what costs most comes first, with the keys
