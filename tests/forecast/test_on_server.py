@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,27 @@ def test_relaxed_cells_of_mariadb_go_through_the_cache(
         monkeypatch.setattr(target, "_by_relay_log", asked)
         target.measure(CELLS[1])
         assert set(found) == {1}
+
+
+def test_a_cell_of_syncs_and_the_one_beside_it_are_applied_several_times(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their ratio counts, however long they take; of other cells only short ones."""
+    plain = Cell(PRIMARY, 4_000, "update", 1, 1, 100)
+    repeats = Repeats(short=1, beside=3)
+    with ServerTarget(endpoint(server), relay_folder=server.data, repeats=repeats) as target:
+        applied: list[Path] = []
+        real = target._by_relay_log
+
+        def noted(log: Path) -> float:
+            applied.append(log)
+            return real(log)
+
+        monkeypatch.setattr(target, "_by_relay_log", noted)
+        target.measure(plain)
+        assert len(applied) == 1
+        target.measure(replace(plain, workers=1, durable=1))
+        assert len(applied) == 1 + 3 + 3
 
 
 def test_splits_are_those_that_the_server_counts(server: Server) -> None:
