@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 from applier.replica.scheduling import DATABASE, LOGICAL_CLOCK
 
 AS_PRICED = 4
-"""Workers."""
+"""Workers for whom the coordinator's prices say what a hand-over takes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Handed:
     """What a worker takes of a processor beside the only thread: `rows_factor` times as much for
     the rows; for each transaction, and each event, that the coordinator hands to it, so many times
-    what that takes of the coordinator where there are four workers. `eased`: the power with which
-    that falls as there are more of them."""
+    what that takes of the coordinator, where there are AS_PRICED workers. `eased`: the power with
+    which that falls as there are more of them."""
 
     rows_factor: float = 1.0
     transactions: float = 0.0

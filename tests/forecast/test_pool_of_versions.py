@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from applier.forecast.inventory.facts import facts_of_file
+from applier.forecast.inventory.pool_rules import POOL_RULES
 from applier.forecast.plan import ForecastPlan, run
 from tests.binlog.build import gtid
 from tests.forecast.logs import UPDATE, file, schema, transaction
@@ -38,3 +39,8 @@ def test_a_replica_without_a_log_of_its_own_writes_a_row_for_each_gtid(
     without = page_reads(tmp_path, server, anonymous=True)
     assert (with_gtids > without + 1000) if server == "5.7" else (with_gtids == without)
     assert without > 2000
+
+
+def test_only_mariadb_purges_by_time() -> None:
+    """Its history_seconds and cut_seconds; others go by transactions, however fast they are."""
+    assert [name for name, rules in POOL_RULES.items() if rules.purges_by_time] == ["mariadb"]

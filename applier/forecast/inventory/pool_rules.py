@@ -122,6 +122,11 @@ class PoolRules:
     waits_for_redo: bool = False
     splits: Splits = Splits(0.78, 64.0, 0.0088, 0.0002, 0.3)
 
+    @property
+    def purges_by_time(self) -> bool:
+        """Whether it matters how fast the replica is for what purge reads."""
+        return self.history_seconds > 0.0 or self.cut_seconds < math.inf
+
     def cleaner(self, pool_bytes: float) -> PageCleaner:
         """What frees pages of a pool of so many bytes."""
         pages = pool_bytes / PAGE

@@ -198,11 +198,16 @@ def splits_in_time(numbers: Sequence[float], crowding: float, seconds: float) ->
     """Which part is left of the splits of a transaction that takes a worker so many seconds, beside
     those at the usual pace (`Splits.in_time`): the next one comes as soon as that, times what the
     replica takes of one worker's time so far."""
-    apart = seconds + numbers[SYNC]
-    if numbers[SECONDS] > 0.0 and numbers[SPAN] > 0.0:
-        apart *= numbers[SPAN] / numbers[SECONDS]
+    apart = (seconds + numbers[SYNC]) * pace(numbers)
     late = crowding * numbers[PURGE_SECONDS]
     return part_in_time(late, apart) / part_in_time(late, numbers[USUAL_SECONDS])
+
+
+def pace(numbers: Sequence[float]) -> float:
+    """Seconds that the replica takes for one of a worker, so far."""
+    if numbers[SECONDS] > 0.0 and numbers[SPAN] > 0.0:
+        return numbers[SPAN] / numbers[SECONDS]
+    return 1.0
 
 
 def events_in_log(rows_events: int) -> int:
@@ -261,5 +266,5 @@ def charge(
             part += 1
 
 
-STEPS = (_one, events_in_log, part_in_time, splits_in_time)
+STEPS = (_one, events_in_log, pace, part_in_time, splits_in_time)
 """What a compiler has to know of besides the functions of the clock and the curve."""

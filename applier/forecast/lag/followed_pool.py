@@ -18,7 +18,10 @@ class FollowedPool:
         self.pool = run.work.pool(write_seconds)
         self.touches: list[Touches] = []
         """Of each priced part."""
-        self._gtid_rows = run.work.pool_rules.gtid_rows
+        rules = run.work.pool_rules
+        self.goes_by_pace = rules.purges_by_time and run.scenario.workers > 1
+        """Whether the replica's clock is another than that of one worker, and counts."""
+        self._gtid_rows = rules.gtid_rows
 
     def reads(
         self, load: TransactionLoad, parts: Sequence[int], begin: float, base: float

@@ -40,8 +40,8 @@ MOST_PARTS = 200_000
 """Priced parts that are kept; then all are forgotten and priced anew."""
 AT_ONCE = 4096
 """Transactions that are gathered."""
-AT_ONCE_BESIDE_POOL = 256
-"""The same where pages are followed, which goes by the pace so far."""
+AT_ONCE_BY_PACE = 256
+"""The same where the pages that are read depend on the pace so far."""
 
 
 class Keeper(Protocol):
@@ -85,6 +85,8 @@ class Forecast:
                 )
             )
         self._pools = followed_pools(self.runs, calibration.shared[PAGE_WRITE].waiting)
+        by_pace = any(pool.goes_by_pace for pool in self._pools)
+        self._at_once = AT_ONCE_BY_PACE if by_pace else AT_ONCE
         self.ready: Callable[[float], float] = lambda first_commit: -inf
         """The first commit on the source -> when the replica begins with the log: it may be behind
         already."""
@@ -171,7 +173,7 @@ class Forecast:
             for place, pool in enumerate(self._pools):
                 self._gathered.reads(place, pool.reads(load, parts, begin, base))
         self._gathered.transaction(load, arrival, base)
-        if len(self._gathered) >= (AT_ONCE_BESIDE_POOL if self._pools else AT_ONCE):
+        if len(self._gathered) >= self._at_once:
             self.flush()
 
     def _part(self, target: LoadShape, applied: Applied) -> int:

@@ -118,7 +118,7 @@ class ScenarioRun:
     @property
     def pace(self) -> float:
         """Seconds that the replica takes for one of a worker, so far."""
-        return self.span / self.seconds if self.seconds else 1.0
+        return steps.pace(self.numbers.numbers)
 
     @property
     def retries(self) -> float:
